@@ -1,0 +1,417 @@
+"""The durable events: one frozen class each, and the table from wire name to class.
+
+An `Event` is a fact with its place in a log; the classes below are the facts. Wire names are
+fixed. Applications and policies declare their own with `@event`; what an event does to the state
+of a session is in `log/`, not here.
+"""
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias, TypeVar, dataclass_transform
+
+import attrs
+from msgspec import Raw, Struct
+
+from trioloop.chunks import Finish, TimedStream, Usage
+from trioloop.errors import InvalidInputError, ModelFailure
+from trioloop.ids import CallId, MessageId
+from trioloop.messages import AssistantMessage, Block, Json, MessageList, UserMessage
+
+FORMAT = 1
+
+TurnReason: TypeAlias = Literal[
+    "completed", "max-tokens", "blocked", "aborted", "error", "interrupted"
+]
+SpliceOutcome: TypeAlias = Literal["canceled", "replaced", "forked"]
+
+
+class EventData:
+    """The base of every durable fact. Subclasses are declared with `@event(name)`."""
+
+    __slots__ = ()
+
+
+@attrs.frozen
+class Event:
+    """A fact with its place in a session's log.
+
+    Attributes:
+        seq: its place, contiguous from 0.
+        time: Unix milliseconds of the runtime's wall clock, never decreasing.
+        data: the fact.
+    """
+
+    seq: int
+    time: int
+    data: EventData
+
+    @property
+    def type(self) -> str:
+        """Its wire name, such as `turn/start`."""
+        return wire_name(type(self.data))
+
+    @property
+    def ignorable(self) -> bool:
+        """Whether a reader that doesn't know the type may skip it (E5)."""
+        return type(self.data) in _IGNORABLE
+
+
+_CLASSES: dict[str, type[EventData]] = {}
+_NAMES: dict[type[EventData], str] = {}
+_IGNORABLE: set[type[EventData]] = set()
+
+T = TypeVar("T", bound=type)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(attrs.field,))
+def event(name: str, *, ignorable: bool = False) -> Callable[[T], T]:
+    """Declare a class of durable events; it becomes a frozen attrs class.
+
+    Args:
+        name: its wire name, such as `plan/mode`.
+        ignorable: a log that holds it may be read where nobody declares it (E5).
+
+    Raises:
+        InvalidInputError: the name is taken by another class.
+    """
+
+    def declare(cls: T) -> T:
+        known = _CLASSES.get(name)
+        if known is not None and known.__qualname__ != cls.__qualname__:
+            raise InvalidInputError(f"the event name {name!r} is taken by {known!r}")
+        declared = attrs.frozen(cls)
+        _CLASSES[name] = declared
+        _NAMES[declared] = name
+        if ignorable:
+            _IGNORABLE.add(declared)
+        return declared
+
+    return declare
+
+
+def wire_name(cls: type[EventData]) -> str:
+    """The wire name of a class.
+
+    Raises:
+        InvalidInputError: the class wasn't declared with `@event`.
+    """
+    try:
+        return _NAMES[cls]
+    except KeyError:
+        raise InvalidInputError(
+            f"{cls.__name__} is no event: derive it from EventData and declare it with @event(name)"
+        ) from None
+
+
+def event_class(name: str) -> type[EventData] | None:
+    """The class of a wire name, or None where nobody has declared it."""
+    return _CLASSES.get(name)
+
+
+def event_classes() -> dict[str, type[EventData]]:
+    """Every declared wire name with its class."""
+    return dict(_CLASSES)
+
+
+# What events are made of
+
+
+class PendingMessage(Struct, frozen=True):
+    """A message in an inbox.
+
+    Attributes:
+        message: what was sent.
+        wakeup: it opens a turn on an idle agent.
+        after_cancel: it was sent while the open turn had been cancelled (I4).
+        restored: it was claimed before and came back.
+    """
+
+    message: UserMessage
+    wakeup: bool = True
+    after_cancel: bool = False
+    restored: bool = False
+
+
+class Unadmitted(Struct, frozen=True):
+    """A message that a turn claimed and didn't admit (R5): its list, and why."""
+
+    message: MessageId
+    list: MessageList
+    why: str
+
+
+class ToolDeclaration(Struct, frozen=True):
+    """A tool as a model is told of it; `parameters` is its JSON Schema."""
+
+    name: str
+    description: str
+    parameters: Raw
+
+
+class CallConfig(Struct, frozen=True, kw_only=True):
+    """The settings of one request. None leaves a setting to the provider.
+
+    Attributes:
+        provider: the service's name.
+        model: the model's name there.
+        max_tokens: output tokens, reasoning included.
+        temperature: sampling temperature.
+        tool_choice: `auto`, `required`, `none`, or the name of a declared tool.
+        parallel_tool_calls: whether several calls may come in one answer.
+        reasoning_effort: in the provider's words.
+        extra: further members of the request's body, as the provider's API names them.
+    """
+
+    provider: str
+    model: str
+    max_tokens: int | None = None
+    temperature: float | None = None
+    tool_choice: str | None = None
+    parallel_tool_calls: bool | None = None
+    reasoning_effort: str | None = None
+    extra: dict[str, Json] = {}
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why an attempt failed, as it is logged."""
+
+    code: str
+    message: str
+    status: int | None = None
+    retry_after_s: float | None = None
+    request_id: str | None = None
+    retryable: bool = False
+
+    @classmethod
+    def of(cls, failure: ModelFailure) -> "Failure":
+        """The facts of a raised failure."""
+        return cls(
+            code=failure.code,
+            message=failure.message,
+            status=failure.status,
+            retry_after_s=failure.retry_after_s,
+            request_id=failure.request_id,
+            retryable=failure.retryable,
+        )
+
+
+# The session and its inbox
+
+
+@event("session/opened")
+class SessionOpened(EventData):
+    """The first event of each log (seq 0), a fork's own included (D6)."""
+
+    format: int
+    session: str
+    created: int
+    parent: str | None = None
+    fork_seq: int | None = None
+    depth: int = 0
+    cwd: str | None = None
+
+
+@event("agent/inbox/spliced")
+class InboxSpliced(EventData):
+    """One change of one list of the inbox (I2): `removed` messages from `start`, then `inserted`.
+
+    A removal without an outcome is a claim by the open turn.
+    """
+
+    list: MessageList
+    start: int
+    removed: int = 0
+    inserted: tuple[PendingMessage, ...] = ()
+    outcome: SpliceOutcome | None = None
+
+
+# Turns and steps
+
+
+@event("turn/start")
+class TurnStarted(EventData):
+    """A turn opens. `retry_of` is the turn that it repeats (R2)."""
+
+    turn: int
+    retry_of: int | None = None
+
+
+@event("turn/end")
+class TurnEnded(EventData):
+    """A turn closes.
+
+    Attributes:
+        turn: its number.
+        reason: why, in one word.
+        code: the stable code of a block or an error.
+        message: the same in words.
+        cause: who or what aborted it, such as `user`, `disposed`, `host-cancelled`.
+        by: the hook listener that blocked or failed it.
+        unadmitted: what it claimed and didn't admit (R5).
+        also: what else was raised while it closed (R8), in words.
+    """
+
+    turn: int
+    reason: TurnReason
+    code: str | None = None
+    message: str | None = None
+    cause: str | None = None
+    by: str | None = None
+    unadmitted: tuple[Unadmitted, ...] = ()
+    also: tuple[str, ...] = ()
+
+
+@event("step/start")
+class StepStarted(EventData):
+    """A step is committed."""
+
+    turn: int
+    step: int
+
+
+@event("step/end")
+class StepEnded(EventData):
+    """A step is over."""
+
+    turn: int
+    step: int
+
+
+# What the model sees
+
+
+@event("system/message")
+class SystemMessageLogged(EventData):
+    """A node of the system prompt is added, changed, or (text None) removed (E1).
+
+    Attributes:
+        node: the section's name.
+        order: its place among the head nodes; nodes of equal order stand in order of their names.
+        placement: `head` replaces the head node; `tail` appends to the history.
+        text: its text.
+    """
+
+    node: str
+    order: int
+    placement: Literal["head", "tail"]
+    text: str | None
+
+
+@event("user/message")
+class UserMessageLogged(EventData):
+    """A message joins the history.
+
+    Attributes:
+        message: what the model is told.
+        replaces: seqs of the first and the last event whose nodes it stands for; None appends.
+    """
+
+    message: UserMessage
+    replaces: tuple[int, int] | None = None
+
+
+@event("request/header")
+class RequestHeaderLogged(EventData):
+    """The settings and tools of the requests from here on (E2)."""
+
+    config: CallConfig
+    tools: tuple[ToolDeclaration, ...]
+    why: Literal["initial", "resume", "change", "series"]
+
+
+@event("request/context")
+class RequestContextLogged(EventData):
+    """The model that serves the requests from here on, and its context window in tokens."""
+
+    provider: str
+    model: str
+    context_window: int | None = None
+
+
+@event("assistant/message")
+class AssistantMessageLogged(EventData):
+    """A successful attempt, or (`interrupted`, finish None) the visible part of a cancelled one."""
+
+    message: AssistantMessage
+    finish: Finish | None
+    usage: Usage | None
+    stream: TimedStream
+    interrupted: bool = False
+
+
+@event("assistant/attempt")
+class AssistantAttemptLogged(EventData):
+    """Any other attempt (E3): failed, cancelled before anything was visible, or never sent."""
+
+    stream: TimedStream
+    failure: Failure | None = None
+    cancelled: bool = False
+    sent: bool = True
+    usage: Usage | None = None
+
+
+# Calls
+
+
+@event("tool/call")
+class ToolCallStarted(EventData):
+    """A call starts (T5). `dispatched`: no pre-policy follows, its body may run at once."""
+
+    call: CallId
+    name: str
+    arguments: str
+    dispatched: bool
+
+
+@event("tool/dispatch")
+class ToolDispatched(EventData):
+    """A call's pre-policy is through. `arguments` and `by` tell what it changed, if it did."""
+
+    call_seq: int
+    arguments: str | None = None
+    by: str | None = None
+
+
+@event("tool/result")
+class ToolResultLogged(EventData):
+    """The one result of a call.
+
+    Attributes:
+        call: the call's id.
+        content: what the model is told.
+        is_error: whether it is told as an error.
+        code: how the call ended, where it wasn't by a plain result.
+        meta: what people are shown of it, never sent to a model.
+        call_seq: seq of its `tool/call`; None: the call never started.
+        concludes_turn: the tool asked for the turn to end here (P15).
+        replaces: seq of the earlier result whose content it rewrites; None: this is the result.
+    """
+
+    call: CallId
+    content: tuple[Block, ...]
+    is_error: bool = False
+    code: str | None = None
+    meta: dict[str, Json] | None = None
+    call_seq: int | None = None
+    concludes_turn: bool = False
+    replaces: int | None = None
+
+
+@event("tool/ptc-call")
+class NestedCallStarted(EventData):
+    """A program asks for a call under its parent call."""
+
+    call: CallId
+    parent: CallId
+    name: str
+    arguments: str
+
+
+@event("tool/ptc-result")
+class NestedResultLogged(EventData):
+    """The result of a program's call."""
+
+    call: CallId
+    parent: CallId
+    content: tuple[Block, ...]
+    is_error: bool = False
+    code: str | None = None

@@ -1,0 +1,53 @@
+"""Hooks: the places where policy joins the loop.
+
+`dispatch` is the mechanism, `points` the places with their payloads and answers.
+"""
+
+from trioloop.hooks.dispatch import Next, Registration, Serial, Waterfall
+from trioloop.hooks.points import (
+    Accept,
+    Allow,
+    Ask,
+    Assembly,
+    AttemptFailed,
+    CallRequest,
+    Deny,
+    Enter,
+    Hooks,
+    PostExecution,
+    PreStep,
+    Reject,
+    Replace,
+    RequestProposal,
+    Retry,
+    SectionText,
+    StreamRequest,
+    TurnStopping,
+    Withhold,
+)
+
+__all__ = [
+    "Accept",
+    "Allow",
+    "Ask",
+    "Assembly",
+    "AttemptFailed",
+    "CallRequest",
+    "Deny",
+    "Enter",
+    "Hooks",
+    "Next",
+    "PostExecution",
+    "PreStep",
+    "Registration",
+    "Reject",
+    "Replace",
+    "RequestProposal",
+    "Retry",
+    "SectionText",
+    "Serial",
+    "StreamRequest",
+    "TurnStopping",
+    "Waterfall",
+    "Withhold",
+]

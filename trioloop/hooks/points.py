@@ -1,0 +1,277 @@
+"""The places where policy joins the loop, with what each listener is told and may answer.
+
+Payloads and answers are facts; what the loop does with an answer is in `agent/` and `tools/`.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import attrs
+
+from trioloop.errors import InvalidInputError
+from trioloop.events import CallConfig, Failure, ToolDeclaration
+from trioloop.hooks.dispatch import Serial, Waterfall
+from trioloop.ids import CallId
+from trioloop.messages import Block, Content, UserMessage, blocks
+from trioloop.ports import (
+    AgentHandle,
+    ChunkStream,
+    Effects,
+    Request,
+    RetryPolicy,
+    ToolOutcome,
+)
+
+# agent.pre_step
+
+
+@attrs.frozen
+class PreStep:
+    """A step is proposed; its numbers are a proposal until it is admitted (R7).
+
+    Attributes:
+        agent: whose step.
+        turn: the open turn's number.
+        step: the number that the step will have.
+        messages: what was claimed and not yet admitted, in order.
+        tools: the tools that the step declares.
+    """
+
+    agent: AgentHandle
+    turn: int
+    step: int
+    messages: tuple[UserMessage, ...]
+    tools: tuple[ToolDeclaration, ...]
+
+
+@attrs.frozen
+class Enter:
+    """Go on with these messages.
+
+    Attributes:
+        messages: the same id is the claimed message, perhaps edited; a new or empty id is added;
+            a claimed message whose id is missing is left unadmitted (R5).
+        starts_request_series: the cached prefix is given up: system and header are sent anew.
+    """
+
+    messages: tuple[UserMessage, ...] = attrs.field(converter=tuple)
+    starts_request_series: bool = False
+
+
+@attrs.frozen
+class Reject:
+    """Open no step: the turn ends as blocked (P3)."""
+
+    reason: str
+    code: str = "REJECTED"
+
+
+Decision: TypeAlias = Enter | Reject
+
+
+# agent.request and agent.request_error
+
+
+@attrs.frozen
+class RequestProposal:
+    """A request is about to be made; `attempt` counts from 1 in its step."""
+
+    agent: AgentHandle
+    turn: int
+    step: int
+    attempt: int
+
+
+@attrs.frozen
+class AttemptFailed:
+    """An attempt failed and is in the log (E3).
+
+    Attributes:
+        agent: whose attempt.
+        turn: the turn's number.
+        step: the step's number.
+        failure: why it failed.
+        earlier: failures of this chain before it that no success has cleared, oldest first (R1).
+        retry_policy: how the model's provider wants failures retried.
+    """
+
+    agent: AgentHandle
+    turn: int
+    step: int
+    failure: Failure
+    earlier: tuple[Failure, ...]
+    retry_policy: RetryPolicy
+
+
+def _delay(_: object, field: "attrs.Attribute[float]", value: float) -> None:
+    if not 0 <= value < float("inf"):
+        raise InvalidInputError(f"{field.name} must be 0 or more seconds, not {value!r}")
+
+
+@attrs.frozen
+class Retry:
+    """Try again, `delay` seconds from now.
+
+    `fresh_turn` repeats the whole turn, for a listener that repaired what every entry passes (R2).
+    """
+
+    delay: float = attrs.field(default=0.0, validator=_delay)
+    fresh_turn: bool = False
+
+
+# agent.turn_stopping
+
+
+@attrs.frozen
+class TurnStopping:
+    """Nothing is owed, so the turn is about to end; a listener that steers goes on with it."""
+
+    agent: AgentHandle
+    turn: int
+
+
+# system_prompt.assemble
+
+
+@attrs.frozen
+class SectionText:
+    """A section of the system prompt as it reads now."""
+
+    name: str
+    text: str
+    order: int = 0
+
+
+@attrs.frozen
+class Assembly:
+    """The system prompt is put together; the answer is the sections that the model shall see."""
+
+    agent: AgentHandle
+    sections: tuple[SectionText, ...]
+
+
+# model.stream
+
+
+@attrs.frozen
+class StreamRequest:
+    """A request is about to be sent. It is frozen; what the answered stream gives is recorded."""
+
+    agent: AgentHandle
+    turn: int
+    step: int
+    request: Request
+
+
+# tools.*
+
+
+@attrs.frozen
+class CallRequest:
+    """One call, as its policies see it.
+
+    Attributes:
+        agent: whose call.
+        call: its id.
+        name: the tool's name.
+        arguments: decoded arguments by name, as JSON values; a copy, so changing it does nothing.
+        effects: what running the tool does.
+        parent: the call whose program asked for it, if one did.
+    """
+
+    agent: AgentHandle
+    call: CallId
+    name: str
+    arguments: dict[str, object]
+    effects: Effects
+    parent: CallId | None = None
+
+
+@attrs.frozen
+class Allow:
+    """Let the call go on, perhaps with other arguments; the change is logged."""
+
+    arguments: dict[str, object] | None = None
+
+
+@attrs.frozen
+class Deny:
+    """Don't run the call; the model is told why."""
+
+    reason: str = "this call was not allowed"
+
+
+@attrs.frozen
+class Ask:
+    """Ask a person. Where nobody can be asked, the call is denied."""
+
+    question: str
+    arguments: dict[str, object] | None = None
+
+
+PrePolicy: TypeAlias = Allow | Deny | Ask
+
+
+@attrs.frozen
+class PostExecution:
+    """A call has come to an outcome that isn't recorded yet."""
+
+    request: CallRequest
+    outcome: ToolOutcome
+
+
+def _as_blocks(content: Content) -> tuple[Block, ...]:
+    return blocks(content)
+
+
+@attrs.frozen
+class Accept:
+    """Record the outcome, with these messages added for the next step (T7)."""
+
+    contexts: Sequence[UserMessage] = ()
+
+
+@attrs.frozen
+class Replace:
+    """Record other content in the outcome's place."""
+
+    content: tuple[Block, ...] = attrs.field(converter=_as_blocks)
+    contexts: Sequence[UserMessage] = ()
+
+
+@attrs.frozen
+class Withhold:
+    """Withhold the outcome; the model is told the feedback, as an error."""
+
+    feedback: str
+    contexts: Sequence[UserMessage] = ()
+
+
+PostPolicy: TypeAlias = Accept | Replace | Withhold
+
+
+class Hooks:
+    """The hooks of one scope: a runtime's, which wrap those of each agent in it, or an agent's."""
+
+    __slots__ = (
+        "assemble",
+        "execute",
+        "post_execute",
+        "pre_execute",
+        "pre_step",
+        "request",
+        "request_error",
+        "stream",
+        "turn_stopping",
+    )
+
+    def __init__(self) -> None:
+        self.pre_step = Waterfall[PreStep, Decision]("agent.pre_step")
+        self.request = Waterfall[RequestProposal, CallConfig]("agent.request")
+        self.request_error = Waterfall[AttemptFailed, Retry | None]("agent.request_error")
+        self.turn_stopping = Serial[TurnStopping]("agent.turn_stopping")
+        self.assemble = Waterfall[Assembly, tuple[SectionText, ...]]("system_prompt.assemble")
+        self.stream = Waterfall[StreamRequest, ChunkStream]("model.stream")
+        self.pre_execute = Waterfall[CallRequest, PrePolicy]("tools.pre_execute")
+        self.execute = Waterfall[CallRequest, ToolOutcome]("tools.execute")
+        self.post_execute = Waterfall[PostExecution, PostPolicy]("tools.post_execute")

@@ -1,0 +1,4 @@
+"""Events to model-visible nodes and messages."""
+
+
+class History: ...

@@ -1,0 +1,1 @@
+"""The decisions of the loop, without I/O: inbox, turns, tool plans, retry delays."""
