@@ -1,0 +1,399 @@
+"""Events as strict JSON, and the canonical bytes that stores keep and requests are compared by.
+
+A row is `{"type":...,"seq":...,"time":...,"data":{...}}`, with `"ignorable":true` before the data
+where a reader may skip it (E5). The wire name comes first, so that a slice of the bytes tells
+which decoder reads the rest. What is written is what will be read: a value that JSON would change
+on the way, such as NaN or a set, is refused with the path that leads to it.
+"""
+
+import math
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, TypeAlias, cast
+
+import attrs
+import msgspec
+from msgspec import Raw, Struct
+
+from trioloop.errors import EventEncodingError, UnsupportedSessionError
+from trioloop.events import FORMAT, Event, EventData, SessionOpened, event_class, wire_name
+
+_PREFIX = b'{"type":"'
+_NESTED_MAX = 200  # levels that a value may nest: well inside what the C decoder takes
+
+_encode = msgspec.json.Encoder().encode
+_REFUSALS = (TypeError, ValueError, RecursionError, OverflowError)  # of the C encoder and decoder
+
+
+@attrs.frozen
+class UnknownEvent(EventData):
+    """A fact that was written as ignorable, of a type that nobody here declares (E5).
+
+    Attributes:
+        name: its wire name.
+        raw: its data as it was written; it is encoded to the same bytes.
+    """
+
+    name: str
+    raw: Raw
+
+
+@attrs.frozen
+class _UnknownPlaced(Event):
+    """An `UnknownEvent` with its place; its name is its own, not its class's."""
+
+    data: UnknownEvent
+
+    @property
+    def type(self) -> str:
+        return self.data.name
+
+    @property
+    def ignorable(self) -> bool:
+        return True
+
+
+def seal(event: Event) -> tuple[Event, bytes]:
+    """Encode an event, and make it safe from whoever made it.
+
+    Returns:
+        The event to keep, whose JSON values are copies that no caller can change, and its
+        canonical bytes.
+
+    Raises:
+        EventEncodingError: a value isn't strict JSON, or isn't of its declared type.
+    """
+    data = event.data
+    if isinstance(data, UnknownEvent):
+        return event, _row(data.name, event, b'"ignorable":true,', bytes(data.raw))
+    form = _form_of(type(data))
+    try:
+        body = _encode(data)
+        copy = form.decode(body)
+    except _REFUSALS as error:
+        raise _refusal(form.name, data, error) from None
+    if copy != data or b"\n" in body or _may_nest_deeply(body):
+        body, copy = _settled(form, data, body, copy)
+    elif form.immutable:
+        return event, _row(form.name, event, form.mark, body)
+    return Event(event.seq, event.time, copy), _row(form.name, event, form.mark, body)
+
+
+def encode_event(event: Event) -> bytes:
+    """The canonical bytes of an event: what `seal` gives, for who keeps only the bytes.
+
+    Raises:
+        EventEncodingError: a value isn't strict JSON, or isn't of its declared type.
+    """
+    return seal(event)[1]
+
+
+def strict_copy(data: EventData) -> EventData:
+    """The fact itself where it can't change; else a copy of its own.
+
+    Raises:
+        EventEncodingError: a value isn't strict JSON, or isn't of its declared type.
+    """
+    return seal(Event(0, 0, data))[0].data
+
+
+def decode_event(payload: bytes) -> Event:
+    """Read what `encode_event` wrote.
+
+    Raises:
+        UnsupportedSessionError: nobody here declares its type and it isn't ignorable, its format is
+            newer, or its data isn't what its type says (E5).
+    """
+    name = payload[len(_PREFIX) : payload.find(b'"', len(_PREFIX))].decode("utf-8", "replace")
+    cls = event_class(name) if payload.startswith(_PREFIX) else None
+    if cls is None:
+        return _decode_any(payload)
+    try:
+        row = _form_of(cls).decode_row(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnsupportedSessionError(f"{name} holds what can't be read here: {error}") from None
+    return _checked(Event(row.seq, row.time, row.data))
+
+
+def canonical(value: object) -> bytes:
+    """The bytes by which requests are compared: compact JSON, equal for equal values."""
+    return _canonical(value)
+
+
+def chain_crc(previous: int, payload: bytes) -> int:
+    """The CRC-32 of a session up to and with a row, from the one before it (0 before the first)."""
+    return zlib.crc32(payload, previous)
+
+
+# One form for each class of events, made when it is first met
+
+
+class _Row(Struct):
+    """What a typed row decodes to; `data` is narrowed for each class."""
+
+    seq: int
+    time: int
+    data: Any  # the class of the row's type
+
+
+class _Envelope(Struct):
+    """A row of any type, its data not yet read."""
+
+    type: str
+    seq: int
+    time: int
+    data: Raw
+    ignorable: bool = False
+
+
+@attrs.frozen
+class _Form:
+    """How a class is written and read; `immutable`: no field of it can change once it is made."""
+
+    name: str
+    mark: bytes
+    decode: Callable[[bytes], EventData]
+    decode_row: Callable[[bytes], _Row]
+    immutable: bool
+
+
+_FORMS: dict[type[EventData], _Form] = {}
+_envelope = msgspec.json.Decoder(_Envelope).decode
+
+
+def _form_of(cls: type[EventData]) -> _Form:
+    return _FORMS.get(cls) or _FORMS.setdefault(cls, _new_form(cls))
+
+
+def _new_form(cls: type[EventData]) -> _Form:
+    name = wire_name(cls)
+    ignorable = Event(0, 0, cls.__new__(cls)).ignorable
+    row = cast(type[_Row], msgspec.defstruct("Row", [("data", cls)], bases=(_Row,), kw_only=True))
+    return _Form(
+        name=name,
+        mark=b'"ignorable":true,' if ignorable else b"",
+        decode=msgspec.json.Decoder(cls).decode,
+        decode_row=msgspec.json.Decoder(row).decode,
+        immutable=_is_immutable(name, msgspec.inspect.type_info(cls)),
+    )
+
+
+def _row(name: str, event: Event, mark: bytes, body: bytes) -> bytes:
+    return b'%b%b","seq":%d,"time":%d,%b"data":%b}' % (
+        _PREFIX,
+        name.encode(),
+        event.seq,
+        event.time,
+        mark,
+        body,
+    )
+
+
+def _decode_any(payload: bytes) -> Event:
+    """Read a row that doesn't begin with a name known here: spaced out, reordered or unknown."""
+    try:
+        row = _envelope(payload)
+        cls = event_class(row.type)
+        if cls is not None:
+            return _checked(Event(row.seq, row.time, _form_of(cls).decode(bytes(row.data))))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnsupportedSessionError(f"a row holds what can't be read here: {error}") from None
+    if not row.ignorable:
+        raise UnsupportedSessionError(
+            f"event {row.seq} is of the type {row.type!r}, which nobody here declares: "
+            "import what declares it, or use a newer trioloop"
+        )
+    return _UnknownPlaced(row.seq, row.time, UnknownEvent(row.type, row.data.copy()))
+
+
+def _checked(event: Event) -> Event:
+    data = event.data
+    if type(data) is SessionOpened and data.format > FORMAT:
+        raise UnsupportedSessionError(
+            f"session {data.session!r} was written in format {data.format}, this trioloop reads up "
+            f"to {FORMAT}: use a newer one"
+        )
+    return event
+
+
+# What may be declared
+
+
+def _is_immutable(name: str, declared: msgspec.inspect.Type) -> bool:
+    """Whether no value of a declared type can change.
+
+    Raises:
+        EventEncodingError: JSON can't hold it, or not in one form only.
+    """
+    immutable = True
+    for path, part in _parts(declared, "$", set()):
+        if isinstance(part, _UNWRITABLE) or _is_odd_dict(part):
+            what = type(part).__name__.removesuffix("Type").lower()
+            raise EventEncodingError(name, path, f"a {what} is declared, which JSON doesn't have")
+        if isinstance(part, _MUTABLE):
+            immutable = False
+    return immutable
+
+
+_Types: TypeAlias = msgspec.inspect.Type
+_MUTABLE = (
+    msgspec.inspect.AnyType,
+    msgspec.inspect.DictType,
+    msgspec.inspect.ListType,
+    msgspec.inspect.TypedDictType,
+)
+_UNWRITABLE = (
+    msgspec.inspect.SetType,
+    msgspec.inspect.FrozenSetType,
+    msgspec.inspect.BytesType,
+    msgspec.inspect.ByteArrayType,
+    msgspec.inspect.MemoryViewType,
+    msgspec.inspect.DecimalType,
+    msgspec.inspect.CustomType,
+)
+
+
+def _is_odd_dict(part: _Types) -> bool:
+    if not isinstance(part, msgspec.inspect.DictType):
+        return False
+    return not isinstance(part.key_type, msgspec.inspect.StrType | msgspec.inspect.AnyType)
+
+
+def _parts(declared: _Types, path: str, seen: set[object]) -> Iterator[tuple[str, _Types]]:
+    """A declared type and all it is made of, each with its path."""
+    cls = getattr(declared, "cls", None)
+    if cls is not None and cls in seen:
+        return
+    seen.add(cls)
+    yield path, declared
+    for field in getattr(declared, "fields", ()):
+        yield from _parts(field.type, f"{path}.{field.name}", seen)
+    for kind in ("item_type", "value_type", "types", "item_types"):
+        inner = getattr(declared, kind, ())
+        for part in inner if isinstance(inner, tuple) else (inner,):
+            yield from _parts(part, path, seen)
+
+
+# Values that the fast comparison didn't pass
+
+
+def _settled(form: _Form, data: EventData, body: bytes, copy: EventData) -> tuple[bytes, EventData]:
+    """Bytes on one line, and what they decode to, for a value that differs only in its form.
+
+    A tuple may stand where JSON has a list, and raw JSON may be spread over several lines.
+    """
+    fault = _fault(data, "$", 0) or _difference(data, copy, "$")
+    if fault is not None:
+        raise EventEncodingError(form.name, *fault)
+    if b"\n" in body:
+        body = msgspec.json.format(body, indent=-1)
+    return body, form.decode(body)
+
+
+def _refusal(name: str, data: EventData, error: Exception) -> EventEncodingError:
+    fault = _fault(data, "$", 0)
+    if fault is not None:
+        return EventEncodingError(name, *fault)
+    why, _, path = str(error).partition(" - at `")
+    return EventEncodingError(name, path.rstrip("`") or "$", why)
+
+
+_Fault: TypeAlias = tuple[str, str]  # the path, and what is wrong there
+
+
+def _fault(value: object, path: str, depth: int) -> _Fault | None:
+    """The first place where a value isn't strict JSON, whatever its declared type."""
+    if not _is_container(value):
+        why = _scalar_fault(value)
+        return None if why is None else (path, why)
+    if depth > _NESTED_MAX:
+        return path, f"it nests more than {_NESTED_MAX} levels deep, or holds itself"
+    for step, item in _members(value):
+        if step is None:
+            return path, f"the key {item!r} isn't Unicode text"
+        fault = _fault(item, path + step, depth + 1)
+        if fault is not None:
+            return fault
+    return None
+
+
+def _scalar_fault(value: object) -> str | None:
+    if isinstance(value, str):
+        return None if _is_unicode(value) else "a lone surrogate isn't Unicode text"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{value!r} isn't a JSON number"
+    if value is None or isinstance(value, bool | int | float | Raw | Enum):
+        return None
+    return f"JSON has no {type(value).__name__}"
+
+
+def _may_nest_deeply(body: bytes) -> bool:
+    return body.count(b"[") + body.count(b"{") > _NESTED_MAX
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_container(value: object) -> bool:
+    return isinstance(value, dict | list | tuple | Struct) or attrs.has(type(value))
+
+
+def _members(value: object) -> Iterator[tuple[str | None, object]]:
+    """What a container holds, with the path to each; a wrong key comes with None as its path."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str) or not _is_unicode(key):
+                yield None, key
+            yield f".{key}", item
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield f"[{index}]", item
+    else:
+        for name in _field_names(value):
+            yield f".{name}", getattr(value, name)
+
+
+def _field_names(value: object) -> tuple[str, ...]:
+    if isinstance(value, Struct):
+        return value.__struct_fields__
+    return tuple(field.name for field in getattr(type(value), "__attrs_attrs__", ()))
+
+
+def _difference(value: object, copy: object, path: str) -> _Fault | None:
+    """The first place where a value reads back as something else, other than a list for a tuple."""
+    if isinstance(value, list | tuple) and isinstance(copy, list | tuple):
+        pairs: Iterator[tuple[str, object, object]] = (
+            (f"[{index}]", mine, theirs)
+            for index, (mine, theirs) in enumerate(zip(value, copy, strict=True))
+        )
+    elif isinstance(value, dict) and isinstance(copy, dict):
+        pairs = ((f".{key}", item, copy[key]) for key, item in value.items())
+    elif type(value) is type(copy) and _is_container(value):
+        pairs = ((f".{n}", getattr(value, n), getattr(copy, n)) for n in _field_names(value))
+    elif value == copy or isinstance(value, Raw):
+        return None
+    else:
+        return path, f"{type(value).__name__} would be read back as {type(copy).__name__}"
+    for step, mine, theirs in pairs:
+        fault = _difference(mine, theirs, path + step)
+        if fault is not None:
+            return fault
+    return None
+
+
+def _plain(value: object) -> object:
+    """A view that behaves like a list or dict, as one: what the C encoder doesn't know."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise NotImplementedError(f"JSON has no {type(value).__name__}")
+
+
+_canonical = msgspec.json.Encoder(order="deterministic", enc_hook=_plain).encode
