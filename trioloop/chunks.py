@@ -5,13 +5,26 @@ with the time at which they came. Nothing is computed per chunk while it streams
 called once, at the end, and `expand(compact(frames, content), content) == frames`.
 """
 
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, groupby, islice
+from operator import sub
+from typing import Literal, TypeAlias, TypeVar
 
+import attrs
 from msgspec import Struct
 
-from trioloop.messages import Replay
+from trioloop.errors import InvalidInputError
+from trioloop.messages import (
+    Block,
+    ReasoningBlock,
+    RefusalBlock,
+    Replay,
+    TextBlock,
+    ToolCallBlock,
+)
 
 BlockKind: TypeAlias = Literal["text", "reasoning", "refusal", "tool-call", "opaque"]
+LaneKind: TypeAlias = Literal["text", "reasoning", "refusal", "arguments"]
 FinishReason: TypeAlias = Literal[
     "stop", "tool_calls", "length", "content_filter", "refusal", "pause"
 ]
@@ -131,8 +144,252 @@ class Frame(Struct, frozen=True):
     chunks: tuple[Chunk, ...]
 
 
+class Lane(Struct, frozen=True, gc=False):
+    """The deltas of one kind and block number, as one text.
+
+    Attributes:
+        kind: the deltas' kind.
+        block: the adapter's number of their block.
+        text: all of them joined; or the index of the content block that holds just this text.
+    """
+
+    kind: LaneKind
+    block: int
+    text: int | str
+
+
+class ReplayAt(Struct, frozen=True, tag="replay-at", tag_field="type", gc=False):
+    """A `ReplayChunk` whose data is that of the content block at index `content`."""
+
+    kind: BlockKind
+    block: int
+    content: int
+
+
 class TimedStream(Struct, frozen=True):
-    """The compact form of an attempt's frames (E4)."""
+    """The compact form of an attempt's frames (E4), in columns.
+
+    A column of runs is flat: a value, how often it stands there, the next value, and so on.
+
+    Attributes:
+        times: of each frame, whole milliseconds after the frame before.
+        sizes: runs; of each frame, how many chunks it has.
+        order: runs; of each chunk, the index of its lane, or -1 for the next one of `others`.
+        lengths: of each chunk in a lane, how many characters it takes from its lane's text.
+        lanes: the texts.
+        others: the chunks that are no piece of text.
+    """
+
+    times: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+    lanes: tuple[Lane, ...] = ()
+    others: tuple[Chunk | ReplayAt, ...] = ()
 
 
 EMPTY_STREAM = TimedStream()
+
+
+TextPiece: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | ArgumentsDelta
+
+_LANE_KINDS: dict[type[TextPiece], LaneKind] = {
+    TextDelta: "text",
+    ReasoningDelta: "reasoning",
+    RefusalDelta: "refusal",
+    ArgumentsDelta: "arguments",
+}
+_PIECES = {kind: piece for piece, kind in _LANE_KINDS.items()}
+T = TypeVar("T")
+_OTHER = -1
+LaneKey: TypeAlias = tuple[LaneKind, int]
+
+
+def compact(frames: Sequence[Frame], content: Sequence[Block]) -> TimedStream:
+    """The compact form of some frames (E4).
+
+    Args:
+        frames: of one attempt, in order.
+        content: what the attempt is logged with; a text that one of its blocks holds isn't stored
+            again. Any content is right; empty content makes a stream that stands alone.
+    """
+    pieces: dict[LaneKey, list[str]] = {}
+    places: dict[LaneKey, int] = {}
+    order: list[int] = []
+    lengths: list[int] = []
+    others: list[Chunk | ReplayAt] = []
+    for found in _stretches(frames):
+        if isinstance(found, _Stretch):
+            pieces.setdefault(found.key, []).extend(found.texts)
+            lengths += map(len, found.texts)
+            order += (places.setdefault(found.key, len(places)), len(found.texts))
+        else:
+            others.append(_without_known_replay(found, content))
+            order += (_OTHER, 1)
+    return TimedStream(
+        times=_differences([frame.at_ms for frame in frames]),
+        sizes=_runs([len(frame.chunks) for frame in frames]),
+        order=tuple(order),
+        lengths=tuple(lengths),
+        lanes=_lanes(pieces, content),
+        others=tuple(others),
+    )
+
+
+def expand(stream: TimedStream, content: Sequence[Block]) -> tuple[Frame, ...]:
+    """The frames that were compacted, exactly, times included (E4).
+
+    Args:
+        stream: the compact form.
+        content: the content that it was compacted with.
+
+    Raises:
+        InvalidInputError: the stream doesn't fit together, or not with this content.
+    """
+    try:
+        return _framed(stream, _expanded(stream, content))
+    except (IndexError, ValueError) as error:
+        raise InvalidInputError(f"the timed stream doesn't fit its content: {error}") from None
+
+
+@attrs.define
+class _Stretch:
+    """Deltas in a row of one lane: what they are pieces of, and their texts."""
+
+    key: LaneKey
+    texts: list[str]
+
+
+def _stretches(frames: Sequence[Frame]) -> list[_Stretch | Chunk]:
+    found: list[_Stretch | Chunk] = []
+    kind: type | None = None
+    block = 0
+    texts: list[str] = []
+    for chunk in chain.from_iterable([frame.chunks for frame in frames]):
+        if type(chunk) is kind and chunk.block == block:  # type: ignore[union-attr]
+            texts.append(chunk.text)  # type: ignore[union-attr]
+        elif isinstance(chunk, TextPiece):
+            kind, block, texts = type(chunk), chunk.block, [chunk.text]
+            found.append(_Stretch((_LANE_KINDS[kind], block), texts))
+        else:
+            kind = None
+            found.append(chunk)
+    return found
+
+
+def _text_in(block: Block) -> tuple[LaneKind, str] | None:
+    match block:
+        case TextBlock(text=text):
+            return "text", text
+        case ReasoningBlock(text=text):
+            return "reasoning", text
+        case RefusalBlock(text=text):
+            return "refusal", text
+        case ToolCallBlock(arguments=text):
+            return "arguments", text
+    return None
+
+
+def _lanes(pieces: dict[LaneKey, list[str]], content: Sequence[Block]) -> tuple[Lane, ...]:
+    known = {_text_in(block): index for index, block in enumerate(content)}
+    lanes = []
+    for (kind, block), texts in pieces.items():
+        text = "".join(texts)
+        lanes.append(Lane(kind, block, known.get((kind, text), text) if text else ""))
+    return tuple(lanes)
+
+
+def _without_known_replay(chunk: Chunk, content: Sequence[Block]) -> Chunk | ReplayAt:
+    if isinstance(chunk, ReplayChunk):
+        for index, block in enumerate(content):
+            if getattr(block, "replay", None) == chunk.replay:
+                return ReplayAt(chunk.kind, chunk.block, index)
+    return chunk
+
+
+def _with_replay(chunk: Chunk | ReplayAt, content: Sequence[Block]) -> Chunk:
+    if not isinstance(chunk, ReplayAt):
+        return chunk
+    replay = getattr(_at(content, chunk.content), "replay", None)
+    if replay is None:
+        raise ValueError(f"content block {chunk.content} has no replay data")
+    return ReplayChunk(chunk.kind, chunk.block, replay)
+
+
+def _lane_text(lane: Lane, content: Sequence[Block]) -> str:
+    if isinstance(lane.text, str):
+        return lane.text
+    found = _text_in(_at(content, lane.text))
+    if found is None or found[0] != lane.kind:
+        raise ValueError(f"content block {lane.text} has no {lane.kind}")
+    return found[1]
+
+
+def _framed(stream: TimedStream, chunks: Iterator[Chunk]) -> tuple[Frame, ...]:
+    sizes = _unrolled(stream.sizes, len(stream.times))
+    frames = tuple(
+        Frame(at_ms, tuple(islice(chunks, size)))
+        for at_ms, size in zip(accumulate(stream.times), sizes, strict=True)
+    )
+    if next(chunks, None) is not None or sum(len(frame.chunks) for frame in frames) != sum(sizes):
+        raise ValueError("its frames have another number of chunks")
+    return frames
+
+
+def _expanded(stream: TimedStream, content: Sequence[Block]) -> Iterator[Chunk]:
+    others = iter(stream.others)
+    lengths = iter(stream.lengths)
+    cursors = [_Cursor(lane, _lane_text(lane, content)) for lane in stream.lanes]
+    for place, count in _pairs(stream.order):
+        if place == _OTHER:
+            yield from (_with_replay(chunk, content) for chunk in islice(others, count))
+        else:
+            yield from map(_at(cursors, place).take, islice(lengths, count))
+    if any(cursor.left for cursor in cursors) or next(lengths, next(others, None)) is not None:
+        raise ValueError("some of it belongs to no chunk")
+
+
+class _Cursor:
+    """Cuts the text of a lane into its deltas."""
+
+    def __init__(self, lane: Lane, text: str) -> None:
+        self._piece = _PIECES[lane.kind]
+        self._block = lane.block
+        self._text = text
+        self._at = 0
+
+    @property
+    def left(self) -> int:
+        """How many characters no delta has taken yet."""
+        return len(self._text) - self._at
+
+    def take(self, length: int) -> TextPiece:
+        """The next delta."""
+        if not 0 <= length <= self.left:
+            raise ValueError(f"a piece of {length} characters, where {self.left} are left")
+        start, self._at = self._at, self._at + length
+        return self._piece(block=self._block, text=self._text[start : self._at])
+
+
+def _at(values: Sequence[T], index: int) -> T:
+    if index < 0:
+        raise IndexError(f"there is no index {index}")
+    return values[index]
+
+
+def _differences(values: list[int]) -> tuple[int, ...]:
+    return tuple(map(sub, values, chain((0,), values)))
+
+
+def _runs(values: list[int]) -> tuple[int, ...]:
+    return tuple(chain.from_iterable((value, len(list(group))) for value, group in groupby(values)))
+
+
+def _pairs(runs: Sequence[int]) -> Iterator[tuple[int, int]]:
+    return zip(runs[::2], runs[1::2], strict=True)
+
+
+def _unrolled(runs: Sequence[int], length: int) -> list[int]:
+    if sum(runs[1::2]) != length or any(count < 0 for count in runs[1::2]):
+        raise ValueError(f"its frames aren't {length}, as its times say")
+    return [value for value, count in _pairs(runs) for _ in range(count)]
