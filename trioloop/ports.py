@@ -3,22 +3,21 @@
 Only protocols and the facts that pass through them; what implements them is on the floor above.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol, TypeAlias
 
 import attrs
 
 from trioloop.chunks import Chunk
-from trioloop.events import CallConfig, ToolDeclaration
+from trioloop.events import CallConfig
 from trioloop.ids import CallId, MessageId, SessionId
-from trioloop.log.surface import History
+from trioloop.log.rebuild import Request
 from trioloop.messages import (
     Block,
     Content,
     Json,
     Message,
-    SystemMessage,
     UserMessage,
     blocks,
 )
@@ -193,31 +192,6 @@ class RetryPolicy:
     first_delay_s: float = 0.5
     delay_max_s: float = 10.0
     jitter: float = 0.1
-
-
-@attrs.frozen
-class Request:
-    """What a model is asked, frozen: derived from the log at admission (G2).
-
-    Attributes:
-        config: the settings.
-        tools: the declared tools, in order.
-        system: head nodes of the system prompt, in section order.
-        history: a view of the messages after them; it never changes.
-        session: which session asks, for providers that keep a cache by conversation.
-    """
-
-    config: CallConfig
-    tools: tuple[ToolDeclaration, ...]
-    system: tuple[SystemMessage, ...]
-    history: History
-    session: SessionId
-
-    @property
-    def messages(self) -> Iterator[Message]:
-        """All messages in order: the system prompt, then the history."""
-        yield from self.system
-        yield from self.history
 
 
 ChunkStream: TypeAlias = AsyncIterator[Sequence[Chunk]]

@@ -12,12 +12,12 @@ from trioloop.errors import InvalidInputError
 from trioloop.events import CallConfig, Failure, ToolDeclaration
 from trioloop.hooks.dispatch import Serial, Waterfall
 from trioloop.ids import CallId
+from trioloop.log.rebuild import Request
 from trioloop.messages import Block, Content, UserMessage, blocks
 from trioloop.ports import (
     AgentHandle,
     ChunkStream,
     Effects,
-    Request,
     RetryPolicy,
     ToolOutcome,
 )

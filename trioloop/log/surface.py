@@ -1,4 +1,289 @@
-"""Events to model-visible nodes and messages."""
+"""Events to model-visible nodes and messages (E1, E3).
+
+Head nodes are the system prompt, in section order. History nodes follow in order: each was
+appended by an event, or stands for a range of earlier nodes, and is named by the seq of the event
+that wrote it. The list of messages only grows; what takes nodes away makes a new list, so every
+view that was handed out stays as it was.
+"""
+
+from collections.abc import Iterator, Sequence, Set
+from itertools import islice
+from typing import overload
+
+from trioloop.events import AssistantMessageLogged, SystemMessageLogged
+from trioloop.messages import (
+    AssistantMessage,
+    Block,
+    Message,
+    RefusalBlock,
+    SystemMessage,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultMessage,
+)
+
+REMOVED = "The instructions of this section no longer apply."
 
 
-class History: ...
+class Source:
+    """The growing list behind some views: an identity to keep what was encoded of it under."""
+
+    __slots__ = ("__weakref__", "messages")
+
+    def __init__(self, messages: list[Message]) -> None:
+        self.messages = messages
+
+
+class History(Sequence[Message]):
+    """A frozen view of the messages behind the system prompt; taking one costs O(1).
+
+    Attributes:
+        source: the list that it views. Two views of one source are prefixes of each other, so an
+            adapter may keep encoded messages by source (it can be hashed and weakly referenced).
+    """
+
+    __slots__ = ("_length", "source")
+
+    def __init__(self, source: Source, length: int) -> None:
+        self.source = source
+        self._length = length
+
+    @classmethod
+    def of(cls, messages: Sequence[Message]) -> "History":
+        """A view of messages that no log holds, as tests of adapters need."""
+        return cls(Source(list(messages)), len(messages))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Message]:
+        return islice(self.source.messages, self._length)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self._length)
+            if step > 0:
+                return self.source.messages[start:stop:step]
+            return [self.source.messages[place] for place in range(start, stop, step)]
+        return self.source.messages[range(self._length)[index]]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, History):
+            return NotImplemented
+        if self.source is other.source:
+            return self._length == other._length
+        return self[:] == other[:]
+
+    __hash__ = None  # type: ignore[assignment]  # compared by value, and the values may be large
+
+    def __repr__(self) -> str:
+        return f"<History of {self._length} messages>"
+
+
+_NO_MESSAGES = Source([])
+_NO_HEADS: dict[str, SystemMessageLogged] = {}
+_NO_TAILS: dict[int, SystemMessageLogged] = {}
+
+
+class Surface:
+    """What the model sees of a log; only the fold of that log changes it.
+
+    Attributes:
+        heads: the system prompt, in (order, node) order.
+        generation: how many replacements the history has seen; system nodes don't count.
+    """
+
+    __slots__ = ("_heads", "_seqs", "_source", "_tails", "_wire_ids", "generation", "heads")
+
+    def __init__(self) -> None:
+        self.heads: tuple[SystemMessage, ...] = ()
+        self.generation = 0
+        self._heads = _NO_HEADS  # replaced, never changed: all empty surfaces share one
+        self._tails = _NO_TAILS  # by seq; replaced, never changed
+        self._source = _NO_MESSAGES  # never appended to: the first append makes a new one
+        self._seqs: list[int] | None = None
+        self._wire_ids: set[str] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Surface):
+            return NotImplemented
+        return (
+            self.generation == other.generation
+            and self._heads == other._heads
+            and self._tails == other._tails
+            and self._seqs == other._seqs
+            and self.wire_ids == other.wire_ids
+            and self.history == other.history
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    # What there is
+
+    @property
+    def history(self) -> History:
+        """A view of the messages behind the system prompt as they are now. O(1)."""
+        return History(self._source, len(self._source.messages))
+
+    @property
+    def nodes(self) -> Iterator[tuple[int, Message]]:
+        """Each history node in order: the seq of the event that wrote it, and its message."""
+        return zip(self._seqs or (), self._source.messages, strict=True)
+
+    @property
+    def wire_ids(self) -> Set[str]:
+        """The ids that providers know of the calls in the history."""
+        return self._wire_ids or frozenset()
+
+    @property
+    def has_tails(self) -> bool:
+        """Whether the history holds system messages, which a series drops (E1)."""
+        return bool(self._tails)
+
+    def head(self, node: str) -> SystemMessageLogged | None:
+        """The head node of that name, as it was logged last."""
+        return self._heads.get(node)
+
+    def sections(self) -> dict[str, str]:
+        """The text of each section as the model saw it last, updates in the history included."""
+        texts = {node: head.text for node, head in self._heads.items() if head.text is not None}
+        for tail in self._tails.values():
+            if tail.text is None:
+                texts.pop(tail.node, None)
+            else:
+                texts[tail.node] = tail.text
+        return texts
+
+    def position(self, seq: int) -> int | None:
+        """Where in the history the node stands that the event `seq` wrote; None: nowhere. O(n)."""
+        try:
+            return (self._seqs or []).index(seq)
+        except ValueError:
+            return None
+
+    def result_at(self, seq: int) -> ToolResultMessage | None:
+        """The result that the event `seq` wrote, where the history holds it."""
+        place = self.position(seq)
+        message = None if place is None else self._source.messages[place]
+        return message if isinstance(message, ToolResultMessage) else None
+
+    def fault_in_range(self, first: int, last: int) -> str | None:
+        """What forbids replacing the nodes from event `first` to event `last`; None: nothing.
+
+        A range is one of positions: behind earlier replacements its seqs needn't ascend. It never
+        takes a call without its results, or a result without its call.
+        """
+        start, stop = self.position(first), self.position(last)
+        if start is None or stop is None:
+            return f"no node of event {first if start is None else last} in the history"
+        if start > stop:
+            return f"the node of event {first} behind that of event {last}"
+        messages = self._source.messages
+        calls = {call.call for call in _calls(messages[start : stop + 1])}
+        for message in messages[start : stop + 1]:
+            if isinstance(message, ToolResultMessage) and message.call not in calls:
+                return f"the result of {message.call!r} without its call"
+        for message in messages[stop + 1 :]:
+            if not isinstance(message, ToolResultMessage):
+                break
+            if message.call in calls:
+                return f"the call {message.call!r} without its result"
+        return None
+
+    # What changes it
+
+    def append(self, seq: int, message: Message) -> None:
+        """Add a message at the end. O(1)."""
+        if self._seqs is None:
+            self._seqs = []
+            self._source = Source([])
+        self._seqs.append(seq)
+        self._source.messages.append(message)
+
+    def append_answer(self, seq: int, data: AssistantMessageLogged) -> None:
+        """Add an answer, unless the model is not to see it again (E3)."""
+        if not _is_shown(data):
+            return
+        self.append(seq, data.message)
+        calls = data.message.calls
+        if calls:
+            if self._wire_ids is None:
+                self._wire_ids = set()
+            self._wire_ids.update(call.wire_id for call in calls)
+
+    def set_system(self, seq: int, data: SystemMessageLogged) -> None:
+        """Change a head node, or append an update of a section at the tail (E1)."""
+        if data.placement == "tail":
+            text = REMOVED if data.text is None else data.text
+            self.append(seq, SystemMessage(data.node, text))
+            self._tails = {**self._tails, seq: data}
+            return
+        heads = {**self._heads, data.node: data}
+        if data.text is None:
+            del heads[data.node]
+        self._heads = heads
+        ordered = sorted(heads.values(), key=lambda head: (head.order, head.node))
+        self.heads = tuple(SystemMessage(head.node, head.text or "") for head in ordered)
+
+    def start_series(self) -> None:
+        """Drop the updates of sections from the history: the head says it all anew (E1)."""
+        if self._tails:
+            kept = [node for node in self.nodes if node[0] not in self._tails]
+            self._renew(kept)
+            self._tails = _NO_TAILS
+
+    def replace(self, seq: int, first: int, last: int, message: Message) -> None:
+        """Let a message stand for the nodes from event `first` to event `last`. O(n)."""
+        start, stop = self.position(first), self.position(last)
+        assert start is not None, first
+        assert stop is not None, last
+        nodes = list(self.nodes)
+        gone = nodes[start : stop + 1]
+        nodes[start : stop + 1] = [(seq, message)]
+        self._renew(nodes)
+        self._forget(gone)
+        self.generation += 1
+
+    def rewrite(self, seq: int, replaced: int, content: tuple[Block, ...]) -> None:
+        """Give the result that the event `replaced` wrote other content. O(n)."""
+        result = self.result_at(replaced)
+        assert result is not None, replaced
+        message = ToolResultMessage(result.call, result.wire_id, content, result.is_error)
+        self.replace(seq, replaced, replaced, message)
+
+    def _renew(self, nodes: Sequence[tuple[int, Message]]) -> None:
+        self._seqs = [seq for seq, _ in nodes]
+        self._source = Source([message for _, message in nodes])
+
+    def _forget(self, nodes: Sequence[tuple[int, Message]]) -> None:
+        seqs = {seq for seq, _ in nodes}
+        if not seqs.isdisjoint(self._tails):
+            self._tails = {seq: tail for seq, tail in self._tails.items() if seq not in seqs}
+        if self._wire_ids:
+            gone = (call.wire_id for call in _calls([message for _, message in nodes]))
+            self._wire_ids.difference_update(gone)
+
+
+def _calls(messages: Sequence[Message]) -> Iterator[ToolCallBlock]:
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            yield from message.calls
+
+
+def _is_shown(data: AssistantMessageLogged) -> bool:
+    """Whether an answer has something that the model may be shown again.
+
+    Blank text alone is as good as nothing; an interrupted answer needs words, since providers
+    refuse one that only reasoned.
+    """
+    for block in data.message.content:
+        if isinstance(block, (TextBlock, RefusalBlock)):
+            if block.text.strip():
+                return True
+        elif not data.interrupted:
+            return True
+    return False
