@@ -1,0 +1,5 @@
+"""The durable homes of logs."""
+
+from trioloop.store.memory import MemoryStore
+
+__all__ = ["MemoryStore"]

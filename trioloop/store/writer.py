@@ -1,0 +1,387 @@
+"""The one task that carries appended events into a store: group commit without a timer.
+
+Sessions append to their `Journal` in memory and never wait. The writer takes whatever gathered
+while it committed last, of all sessions, as one transaction. It begins when somebody waits for
+durability, or when the oldest event has waited `commit_age_s`. Nobody but those who wait notices
+how long a commit takes.
+
+- The writer shields itself and ends only when it is closed (R9).
+- An append is never split over two transactions, and one that failed is repeated as it was, so
+  that a store recognises it.
+- After a failure nothing is committed until a journal retries (D3); rows stay in memory.
+- A refused append concerns its own journal only (P20).
+"""
+
+import logging
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import trio
+
+from trioloop.codec import chain_crc
+from trioloop.errors import StoreError, StoreFailedError
+from trioloop.limits import Limits
+from trioloop.ports import Append, CommitAnswer, Lease, Refused, SessionStore, StoredRow
+
+_log = logging.getLogger("trioloop.store")
+
+
+class Journal:
+    """One session's way into the store; `StoreWriter.journal` makes it.
+
+    Attributes:
+        lease: the right to write that it uses.
+        durable_seq: the last durable seq.
+        failure: why nothing more is written: `StoreFailedError` (until a `retry` succeeds) or, for
+            good, `FencedError`. Rows stay in memory.
+    """
+
+    __slots__ = (
+        "_appends",
+        "_crc",
+        "_flight",
+        "_groups",
+        "_on_durable",
+        "_on_failure",
+        "_seq",
+        "_writer",
+        "durable_seq",
+        "failure",
+        "lease",
+    )
+
+    def __init__(
+        self,
+        writer: "StoreWriter",
+        lease: Lease,
+        crc: int,
+        on_durable: Callable[[int], None],
+        on_failure: Callable[[StoreError], None],
+    ) -> None:
+        self.lease = lease
+        self.durable_seq = lease.next_seq - 1
+        self.failure: StoreError | None = None
+        self._writer = writer
+        self._seq = self.durable_seq
+        self._crc = crc
+        self._on_durable = on_durable
+        self._on_failure = on_failure
+        self._groups: list[list[StoredRow]] = []  # one list for each append
+        self._flight: Append | None = None  # in a commit, or left over from a failed one
+        self._appends = 0
+
+    def append(self, payloads: Sequence[tuple[int, bytes]]) -> None:
+        """Hand over rows, to be committed in one transaction. Never waits, never fails.
+
+        Args:
+            payloads: seq and canonical bytes of each event, going on where the last append ended.
+        """
+        if not payloads:
+            return
+        rows: list[StoredRow] = []
+        crc = self._crc
+        for seq, payload in payloads:
+            crc = chain_crc(crc, payload)
+            rows.append(StoredRow(seq, payload, crc))
+        self._crc = crc
+        self._seq = rows[-1].seq
+        self._groups.append(rows)
+        if self.failure is None:
+            self._writer._note(self)
+
+    async def checkpoint(self) -> None:
+        """Wait until all appended so far is durable (D2). A checkpoint.
+
+        Cancelling it only ends the wait: the events become durable anyway.
+
+        Raises:
+            StoreFailedError: the store failed, or the writer has ended.
+            FencedError: another owner has the session.
+        """
+        target = self._seq
+        if self.durable_seq >= target:
+            await trio.lowlevel.checkpoint()
+        self._raise_failure()
+        while self.durable_seq < target:
+            await self._writer._batch_end(self, target)
+            self._raise_failure()
+
+    async def retry(self) -> None:
+        """Try again to commit what is kept since the store failed (D3). A checkpoint.
+
+        Success is every journal's: all that failed with the store go on.
+
+        Raises:
+            StoreFailedError: the store still fails, or the writer has ended.
+            FencedError: another owner has the session.
+        """
+        if isinstance(self.failure, StoreFailedError):
+            await self._writer._retry()
+        await self.checkpoint()
+
+    async def release(self) -> None:
+        """Give the lease back. What isn't durable by now never will be, and is warned of."""
+        self._writer._forget(self)
+        self._warn("its session was released")
+        await self._writer._store.release(self.lease)
+
+    @property
+    def _has_rows(self) -> bool:
+        return self._flight is not None or bool(self._groups)
+
+    def _raise_failure(self) -> None:
+        if isinstance(self.failure, StoreFailedError):
+            raise StoreFailedError(str(self.failure)) from self.failure
+        if self.failure is not None:
+            raise self.failure.with_traceback(None)
+
+    def _take(self, room: int) -> Append | None:
+        """Whole appends of at most `room` events, or the one that is to be repeated."""
+        if self._flight is None and self._groups:
+            count = _groups_within(self._groups, room)
+            rows = tuple(row for group in self._groups[:count] for row in group)
+            del self._groups[:count]
+            self._appends += 1
+            append_id = f"{self.lease.epoch}.{self._appends}"
+            self._flight = Append(self.lease, rows[0].seq, append_id, rows)
+        return self._flight
+
+    def _landed(self, append: Append) -> None:
+        self._flight = None
+        self.failure = None
+        self.durable_seq = append.rows[-1].seq
+        self._on_durable(self.durable_seq)
+
+    def _failed(self, error: StoreError) -> None:
+        if self.failure is None:
+            self.failure = error
+            self._on_failure(error)
+
+    def _warn(self, why: str) -> None:
+        if self.durable_seq < self._seq:
+            first, last, name = self.durable_seq + 1, self._seq, self.lease.session
+            _log.warning("session %r: events %d to %d aren't durable: %s", name, first, last, why)
+
+
+def _groups_within(groups: Sequence[Sequence[StoredRow]], room: int) -> int:
+    """How many of the groups fit, at least one."""
+    count = 1
+    room -= len(groups[0])
+    while count < len(groups) and len(groups[count]) <= room:
+        room -= len(groups[count])
+        count += 1
+    return count
+
+
+_Batch: TypeAlias = list[tuple[Journal, Append]]
+
+
+class StoreWriter:
+    """Commits for all sessions of a runtime. `run` is its task, `journal` its way in.
+
+    Args:
+        store: where to.
+        limits: `commit_age_s`, `commit_events_max` and `close_s` are used.
+    """
+
+    def __init__(self, store: SessionStore, limits: Limits) -> None:
+        self._store = store
+        self._limits = limits
+        self._journals: dict[Journal, None] = {}
+        self._dirty: dict[Journal, None] = {}  # with rows to commit, in order of their first
+        self._dirty_since = math.inf
+        self._demanded = False
+        self._closing = False
+        self._ended = False
+        self._failure: StoreFailedError | None = None
+        self._scope = trio.CancelScope(shield=True)  # ends when closed, by close_s at the latest
+        self._wake = trio.Event()
+        self._gathering: trio.Event | None = None  # the end of the next batch
+        self._committing: trio.Event | None = None  # the end of the batch in its commit
+
+    def journal(
+        self,
+        lease: Lease,
+        *,
+        crc: int,
+        on_durable: Callable[[int], None],
+        on_failure: Callable[[StoreError], None],
+    ) -> Journal:
+        """A new way in for one session.
+
+        Args:
+            lease: the right to write it.
+            crc: the chained CRC-32 of its last durable row; 0 for a new session.
+            on_durable: called in the Trio thread with the last durable seq after each commit.
+            on_failure: called there once when the store fails or fences the session, and once
+                more for each failure after a retry that succeeded.
+        """
+        journal = Journal(self, lease, crc, on_durable, on_failure)
+        journal.failure = self._failure
+        self._journals[journal] = None
+        return journal
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit until closed, whatever is cancelled around it (R9).
+
+        After `close` it has `close_s` for what is left; a commit that hangs longer is abandoned,
+        and `logging` tells what isn't durable.
+        """
+        try:
+            with self._scope:
+                task_status.started()
+                while self._dirty or self._demanded or not self._closing:
+                    await self._until_due()
+                    await self._commit()
+        finally:
+            self._end()
+
+    def close(self) -> None:
+        """Commit what is appended, then end. Synchronous; closing again does nothing."""
+        if not self._closing:
+            self._closing = True
+            self._scope.deadline = trio.current_time() + self._limits.close_s
+            self._collect_kept()
+            self._wake.set()
+
+    # What journals ask
+
+    def _note(self, journal: Journal) -> None:
+        """A journal has something new."""
+        if not self._dirty:
+            self._dirty_since = trio.current_time()
+            self._wake.set()
+        self._dirty[journal] = None
+
+    async def _batch_end(self, journal: Journal, target: int) -> None:
+        """Wait for the end of the batch that takes a journal's row, and ask for it if need be."""
+        flight = journal._flight
+        if flight is not None and flight.rows[-1].seq >= target:
+            done = self._committing = self._committing or trio.Event()
+        else:
+            done = self._next_batch()
+        await done.wait()
+
+    async def _retry(self) -> None:
+        """Commit what all journals kept, whatever has failed, and wait for the end of it."""
+        self._collect_kept()
+        await self._next_batch().wait()
+
+    def _collect_kept(self) -> None:
+        for journal in self._journals:
+            if isinstance(journal.failure, StoreFailedError) and journal._has_rows:
+                self._dirty[journal] = None
+
+    def _next_batch(self) -> trio.Event:
+        """The end of the next batch, which is now due; at once where there won't be one."""
+        done = self._gathering = self._gathering or trio.Event()
+        if self._ended:
+            done.set()
+        self._demanded = True
+        self._wake.set()
+        return done
+
+    def _forget(self, journal: Journal) -> None:
+        self._journals.pop(journal, None)
+        self._dirty.pop(journal, None)
+
+    # The task
+
+    async def _until_due(self) -> None:
+        while not (self._demanded or self._closing):
+            due = self._dirty_since + self._limits.commit_age_s
+            if trio.current_time() >= due:
+                return
+            self._wake = trio.Event()
+            with trio.CancelScope(deadline=due):
+                await self._wake.wait()
+
+    def _gather(self) -> _Batch:
+        """What goes into the next transaction; the rest stays for the one after it."""
+        room = self._limits.commit_events_max
+        batch: _Batch = []
+        for journal in tuple(self._dirty):
+            append = journal._take(room)
+            if append is not None:
+                batch.append((journal, append))
+                room -= len(append.rows)
+            if not journal._groups:
+                del self._dirty[journal]
+            if room <= 0:
+                break
+        if not self._dirty:
+            self._dirty_since = math.inf
+        return batch
+
+    async def _commit(self) -> None:
+        batch = self._gather()
+        if batch or self._demanded:
+            self._demanded = False
+            self._committing, self._gathering = self._gathering, None
+            await self._commit_batch(batch)
+            done, self._committing = self._committing, None
+            if done is not None:
+                done.set()
+
+    async def _commit_batch(self, batch: _Batch) -> None:
+        try:
+            answers = await self._store.commit([append for _, append in batch])
+            settled = list(zip(batch, answers, strict=True))
+        except Exception as error:  # whatever a store raises, it has failed
+            self._fail(error)
+            return
+        self._recover()
+        for (journal, append), answer in settled:
+            self._settle(journal, append, answer)
+
+    def _fail(self, error: Exception) -> None:
+        failure = error if isinstance(error, StoreFailedError) else _failure_of(error)
+        self._failure = failure
+        self._dirty.clear()
+        self._dirty_since = math.inf
+        for journal in tuple(self._journals):
+            journal._failed(failure)
+
+    def _recover(self) -> None:
+        """The store works: all that failed with it go on."""
+        if self._failure is None:
+            return
+        self._failure = None
+        for journal in self._journals:
+            if isinstance(journal.failure, StoreFailedError):
+                journal.failure = None
+                if journal._has_rows:
+                    self._note(journal)
+
+    def _settle(self, journal: Journal, append: Append, answer: CommitAnswer) -> None:
+        if not isinstance(answer, Refused):
+            journal._landed(append)
+            return
+        self._dirty.pop(journal, None)
+        error = answer.error
+        journal._failed(error if isinstance(error, StoreError) else _failure_of(error))
+
+    def _end(self) -> None:
+        """Leave nobody waiting, and tell what isn't durable."""
+        self._ended = True
+        why = self._failure or StoreFailedError("the store's writer has ended")
+        self._failure = why
+        for journal in self._journals:
+            journal._warn(_end_reason(journal, self._scope.cancelled_caught, self._limits.close_s))
+            journal.failure = journal.failure or why
+        for event in (self._committing, self._gathering):
+            if event is not None:
+                event.set()
+
+
+def _failure_of(error: Exception) -> StoreFailedError:
+    failure = StoreFailedError(f"the store failed: {error!r}")
+    failure.__cause__ = error
+    return failure
+
+
+def _end_reason(journal: Journal, hung: bool, close_s: float) -> str:
+    if journal.failure is None and hung:
+        return f"the store took longer than {close_s:g} s"
+    return str(journal.failure or "the store's writer has ended")
