@@ -54,6 +54,18 @@ class AgentDisposedError(TrioloopError):
     code = "AGENT_DISPOSED"
 
 
+class NoModelError(TrioloopError):
+    """An agent has no model to ask."""
+
+    code = "NO_MODEL"
+
+
+class InternalError(TrioloopError):
+    """A fault of trioloop's own (P21, R10)."""
+
+    code = "INTERNAL"
+
+
 class AgentFailedError(TrioloopError):
     """The driver of an agent failed by a fault of trioloop's own (R10). Raised to its askers."""
 
@@ -234,6 +246,12 @@ class ToolError(TrioloopError):
     code = "TOOL_FAILED"
 
 
+class CallCancelledError(TrioloopError):
+    """Raised in a body's thread by `ToolContext.check_cancelled` once its call was cancelled."""
+
+    code = "TOOL_CANCELLED"
+
+
 class ToolSchemaError(TrioloopError, TypeError):
     """A function's signature can't be declared to a model. Raised where the tool is made."""
 
@@ -244,6 +262,12 @@ class DuplicateToolError(TrioloopError):
     """A scope has a tool of that name already."""
 
     code = "DUPLICATE_TOOL"
+
+
+class ToolActivationError(TrioloopError):
+    """A tool's condition failed, so a step's tools aren't known. The turn ends with it."""
+
+    code = "TOOL_ACTIVATION_FAILED"
 
 
 class ToolSetDisposedError(TrioloopError):

@@ -1,0 +1,164 @@
+"""Decodes the arguments of one tool, and tells every fault in them."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+import msgspec
+
+from trioloop.errors import ArgumentsError
+from trioloop.schema.check import faults
+from trioloop.schema.document import Document, is_closed_inside
+from trioloop.schema.text import parse_object, shown
+
+DecodeHook: TypeAlias = Callable[[type, Any], Any]  # msgspec's own signature
+
+
+@attrs.frozen
+class Field:
+    """One declared parameter. `default` counts only where it isn't required."""
+
+    name: str
+    kind: Any  # Any: an annotation may be of any sort
+    required: bool
+    default: object = None
+    description: str = ""
+
+
+class Arguments:
+    """The decoder of one tool's arguments."""
+
+    __slots__ = ("_closed_inside", "_defaults", "_fields", "_hook", "_names", "_schema", "_struct")
+
+    def __init__(
+        self,
+        schema: Document,
+        fields: Sequence[Field] = (),
+        struct: type[msgspec.Struct] | None = None,
+        hook: DecodeHook | None = None,
+    ) -> None:
+        self._schema = schema
+        self._fields = tuple(fields)
+        self._struct = struct
+        self._hook = hook
+        self._names = frozenset(field.name for field in fields)
+        self._defaults = tuple(
+            (field.name, field.default) for field in fields if not field.required
+        )
+        self._closed_inside = struct is None or is_closed_inside(schema)
+
+    @classmethod
+    def of_fields(
+        cls, name: str, fields: Sequence[Field], schema: Document, hook: DecodeHook
+    ) -> "Arguments":
+        """The decoder of a function's parameters; its values have the annotated types."""
+        members: list[tuple[str, Any, Any]] = [
+            (field.name, field.kind, msgspec.NODEFAULT if field.required else msgspec.UNSET)
+            for field in fields
+        ]
+        struct = msgspec.defstruct(name, members, kw_only=True)
+        return cls(schema, fields, struct, hook)
+
+    @classmethod
+    def of_schema(cls, schema: Document) -> "Arguments":
+        """The decoder of arguments that only a JSON Schema describes; its values are plain JSON."""
+        return cls(schema)
+
+    def decode(self, raw: str) -> dict[str, object]:
+        """The arguments by name, defaults filled in.
+
+        Args:
+            raw: the text that a model wrote; empty means `{}`.
+
+        Raises:
+            ArgumentsError: with a line for each fault.
+        """
+        given = parse_object(raw)
+        if self._closed_inside or not self._names.issuperset(given):
+            self._refuse(self._checked(given))
+        if self._struct is None:
+            return given
+        try:
+            decoded = msgspec.convert(given, self._struct, dec_hook=self._hook)
+        except Exception:  # whatever a type's own code raises: its faults are told one by one
+            decoded = self._again(given)
+        arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
+        for name, default in self._defaults:
+            if arguments[name] is msgspec.UNSET:
+                arguments[name] = default
+        return arguments
+
+    def _again(self, given: dict[str, object]) -> Any:  # Any: the tool's own struct
+        """Decode after a failure: `2.0` may stand for 2, as JSON Schema has it."""
+        found = self._checked(given)
+        self._refuse(found or self._unfit(whole := {k: _whole(v) for k, v in given.items()}))
+        try:
+            return msgspec.convert(whole, self._struct, dec_hook=self._hook)
+        except Exception as error:  # whatever a type's own code raises
+            raise ArgumentsError([f"$: {_told(error)}"]) from None
+
+    def _checked(self, given: dict[str, object]) -> list[str]:
+        try:
+            return faults(given, self._schema)
+        except RecursionError:
+            return ["$: expected a JSON object, got one that is nested too deeply"]
+
+    def _unfit(self, given: dict[str, object]) -> list[str]:
+        """Faults that the schema can't show, such as a date that doesn't exist."""
+        return [
+            line
+            for field in self._fields
+            if field.name in given
+            for line in self._unfit_field(field, given[field.name])
+        ]
+
+    def _unfit_field(self, field: Field, value: object) -> Iterator[str]:
+        try:
+            msgspec.convert(value, field.kind, dec_hook=self._hook)
+        except Exception as error:  # whatever a type's own code raises
+            yield from _lines(error, f"$.{field.name}", value)
+
+    @staticmethod
+    def _refuse(found: list[str]) -> None:
+        if found:
+            raise ArgumentsError(found)
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _whole(item) for name, item in value.items()}
+    return value
+
+
+_AT = re.compile(r"(?P<why>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
+
+
+def _lines(error: Exception, path: str, value: object) -> Iterator[str]:
+    """The faults that a decoder raised, in our words."""
+    at = _AT.fullmatch(str(error))
+    inside = (at["path"] or "") if at else ""
+    listed = getattr(error.__cause__ or error, "errors", None)
+    if callable(listed):  # pydantic's own list of everything that is wrong
+        for fault in listed():
+            place = "".join(_step(part) for part in fault.get("loc", ()))
+            yield f"{path}{inside}{place}: expected otherwise: {fault.get('msg')}"
+        return
+    got = f", got {shown(value)}" if not inside and ", got" not in _told(error) else ""
+    yield f"{path}{inside}: {_told(error)}{got}"
+
+
+def _step(part: object) -> str:
+    return f"[{part}]" if isinstance(part, int) else f".{part}"
+
+
+def _told(error: Exception) -> str:
+    at = _AT.fullmatch(str(error))
+    why = (at["why"] if at else str(error)).replace("`", "") or type(error).__name__
+    if why.startswith("Expected "):
+        return "expected " + why.removeprefix("Expected ")
+    return f"expected a fitting value: {why}"
