@@ -21,8 +21,8 @@ from trioloop.events import (
     TurnEnded,
 )
 from trioloop.ids import CallId, MessageId
-from trioloop.log.grammar import Phase
 from trioloop.log.inbox import EMPTY_INBOX, Inbox
+from trioloop.log.phases import Phase
 from trioloop.log.surface import Surface
 from trioloop.messages import MessageList, ToolCallBlock
 
@@ -62,12 +62,10 @@ class Claimed:
     Attributes:
         pending: the message.
         list: the list that it was taken from.
-        steps: how many steps the turn had committed when it was claimed.
     """
 
     pending: PendingMessage
     list: MessageList
-    steps: int
 
 
 @attrs.define
@@ -80,7 +78,7 @@ class OpenCall:
         call_seq: seq of its `tool/call`; None: it has not started.
         dispatched: its body may have begun.
         result: its result, once it is recorded.
-        nested: calls of its program that have no result yet; None: it never made any.
+        nested: the calls of its program, each with whether it has its result; None: it made none.
     """
 
     block: ToolCallBlock
@@ -88,7 +86,7 @@ class OpenCall:
     call_seq: int | None = None
     dispatched: bool = False
     result: ToolResultLogged | None = None
-    nested: set[CallId] | None = None
+    nested: dict[CallId, bool] | None = None
 
 
 @attrs.define
@@ -97,16 +95,20 @@ class OpenStep:
 
     Attributes:
         number: its number in the turn.
-        admitted: a request has been admitted that no attempt answers for yet (P8).
+        owed: it was asked for by something else than input (R7).
+        admitted: a request has been admitted, and no attempt answers for it yet (P8).
         entered: how many user messages it admitted.
         series: a head node changed, so that this admission's header must start a series (E1).
-        attempts: how many attempts have failed.
+        attempts: how many attempts it made that gave no answer.
         answer: the model's answer, once there is one.
-        calls: the calls of the answer, in model order.
+        calls: the calls of the answer by id, in model order.
+        order: their ids.
+        starts: the calls that have started, by the seq of their `tool/call`.
         answered: how many of them have their result.
     """
 
     number: int
+    owed: bool = False
     admitted: bool = True
     entered: int = 0
     series: bool = False
@@ -114,6 +116,7 @@ class OpenStep:
     answer: AssistantMessageLogged | None = None
     calls: dict[CallId, OpenCall] = attrs.Factory(dict)
     order: tuple[CallId, ...] = ()
+    starts: dict[int, OpenCall] = attrs.Factory(dict)
     answered: int = 0
 
     @property
@@ -126,6 +129,12 @@ class OpenStep:
         """The calls without a result, in model order."""
         return tuple(self.calls[call].block for call in self.order[self.answered :])
 
+    @property
+    def is_cut(self) -> bool:
+        """The answer stopped at its maximum of tokens, so that none of its calls runs (P14)."""
+        finish = None if self.answer is None else self.answer.finish
+        return finish is not None and finish.reason == "length"
+
 
 @attrs.define
 class OpenTurn:
@@ -133,24 +142,29 @@ class OpenTurn:
 
     Attributes:
         number: its number in the session.
+        start_seq: seq of its `turn/start`.
         retry_of: the turn that it repeats (R2).
         retries: how many retry turns its chain has, this one included.
         steps: how many steps it has committed.
         step: the open step.
-        claims: what it has claimed and not admitted, by id, in the order of the claims.
+        claims: what it has claimed since its last admission, by id.
+        passed: what it claimed before that and hasn't admitted, by id.
+        took_next_turn: it has claimed a message of the next-turn list.
         failures: of its chain since the last success, oldest first (R1).
-        reason_so_far: what it would end with if nothing else happened (P14).
-        owed: what the last step leaves owed (R7): results that the model hasn't seen, or a pause;
-            in a retry turn, the request that it repeats.
+        reason_so_far: what it ends with if it ends well (P14).
+        owed: what asks for a further step without any input (R7): results that the model hasn't
+            seen, a pause, or the request of the turn that this one repeats.
         usage: of its attempts.
     """
 
     number: int
+    start_seq: int
     retry_of: int | None = None
     retries: int = 0
     steps: int = 0
     step: OpenStep | None = None
     claims: dict[MessageId, Claimed] = attrs.Factory(dict)
+    passed: dict[MessageId, Claimed] = attrs.Factory(dict)
     took_next_turn: bool = False
     failures: tuple[Failure, ...] = ()
     reason_so_far: Literal["completed", "max-tokens"] = "completed"
@@ -160,17 +174,17 @@ class OpenTurn:
     @property
     def claimed(self) -> tuple[Claimed, ...]:
         """What it has claimed and not admitted, in the order of the claims."""
-        return tuple(self.claims.values())
+        return (*self.passed.values(), *self.claims.values())
 
     @property
     def fresh(self) -> tuple[Claimed, ...]:
-        """What it has claimed since its last admission: what goes back if it ends now (R5)."""
-        return tuple(claim for claim in self.claims.values() if claim.steps == self.steps)
+        """What it has claimed since its last admission: this goes back if it ends now (R5)."""
+        return tuple(self.claims.values())
 
     @property
     def dropped(self) -> tuple[Claimed, ...]:
         """What it claimed before its last admission, which passed it by (R5)."""
-        return tuple(claim for claim in self.claims.values() if claim.steps != self.steps)
+        return tuple(self.passed.values())
 
 
 _NO_FATES: dict[MessageId, Fate] = {}
@@ -190,6 +204,11 @@ class State:
         turns: the number of the last turn that started.
         turn: the open turn.
         last_turn: how the last turn ended.
+        last_turn_seq: seq of that `turn/end`.
+        chain_failures: the failures that it left uncleared, which a retry turn inherits (R2).
+        chain_retries: how many retry turns its chain has.
+        fork_due: the seq at which a fork, its inherited events behind it, must go on with an empty
+            inbox (D6); -1: none.
         header: the settings and tools of the next request.
         context: the model that serves it.
         surface: what the model sees.
@@ -206,8 +225,9 @@ class State:
     turn: OpenTurn | None = None
     last_turn: TurnEnded | None = None
     last_turn_seq: int = -1
-    failures: tuple[Failure, ...] = ()
-    retries: int = 0
+    chain_failures: tuple[Failure, ...] = ()
+    chain_retries: int = 0
+    fork_due: int = -1
     header: RequestHeaderLogged | None = None
     context: RequestContextLogged | None = None
     surface: Surface = attrs.Factory(Surface)

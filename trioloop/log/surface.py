@@ -85,7 +85,7 @@ class History(Sequence[Message]):
 
 
 _NO_MESSAGES = Source([])
-_NO_HEADS: dict[str, SystemMessageLogged] = {}
+_NO_HEADS: dict[str, tuple[int, SystemMessageLogged]] = {}
 _NO_TAILS: dict[int, SystemMessageLogged] = {}
 
 
@@ -102,7 +102,7 @@ class Surface:
     def __init__(self) -> None:
         self.heads: tuple[SystemMessage, ...] = ()
         self.generation = 0
-        self._heads = _NO_HEADS  # replaced, never changed: all empty surfaces share one
+        self._heads = _NO_HEADS  # with seqs; replaced, never changed: empty surfaces share one
         self._tails = _NO_TAILS  # by seq; replaced, never changed
         self._source = _NO_MESSAGES  # never appended to: the first append makes a new one
         self._seqs: list[int] | None = None
@@ -145,18 +145,33 @@ class Surface:
         return bool(self._tails)
 
     def head(self, node: str) -> SystemMessageLogged | None:
-        """The head node of that name, as it was logged last."""
-        return self._heads.get(node)
+        """The head node of that name, as it was logged last; None: the head has none."""
+        _, head = self._heads.get(node, (-1, None))
+        return None if head is None or head.text is None else head
 
     def sections(self) -> dict[str, str]:
         """The text of each section as the model saw it last, updates in the history included."""
-        texts = {node: head.text for node, head in self._heads.items() if head.text is not None}
-        for tail in self._tails.values():
+        texts = {head.node: head.text for head in self.heads}
+        for seq, tail in self._tails.items():
+            head_seq, _ = self._heads.get(tail.node, (-1, None))
+            if head_seq > seq:
+                continue
             if tail.text is None:
                 texts.pop(tail.node, None)
             else:
                 texts[tail.node] = tail.text
         return texts
+
+    def stale_head(self) -> str | None:
+        """A node whose text in the head isn't what the model saw last; None: there is none.
+
+        A series can't start while there is one (E1): it drops the update that said otherwise.
+        """
+        seen = self.sections() if self._tails else {}
+        for head in self.heads if self._tails else ():
+            if seen.get(head.node) != head.text:
+                return head.node
+        return None
 
     def position(self, seq: int) -> int | None:
         """Where in the history the node stands that the event `seq` wrote; None: nowhere. O(n)."""
@@ -222,12 +237,13 @@ class Surface:
             self.append(seq, SystemMessage(data.node, text))
             self._tails = {**self._tails, seq: data}
             return
-        heads = {**self._heads, data.node: data}
-        if data.text is None:
-            del heads[data.node]
-        self._heads = heads
-        ordered = sorted(heads.values(), key=lambda head: (head.order, head.node))
-        self.heads = tuple(SystemMessage(head.node, head.text or "") for head in ordered)
+        self._heads = {**self._heads, data.node: (seq, data)}
+        heads = (head for _, head in self._heads.values())
+        self.heads = tuple(
+            SystemMessage(head.node, head.text)
+            for head in sorted(heads, key=lambda head: (head.order, head.node))
+            if head.text is not None
+        )
 
     def start_series(self) -> None:
         """Drop the updates of sections from the history: the head says it all anew (E1)."""

@@ -1,0 +1,152 @@
+"""Where things in a log came from: the fate of a message, the origin of a request, differences.
+
+For people who ask why. Everything is read from the events alone, as the fold reads them.
+"""
+
+from collections.abc import Iterable
+from itertools import zip_longest
+
+import attrs
+
+from trioloop.errors import InvalidInputError
+from trioloop.events import (
+    AssistantAttemptLogged,
+    AssistantMessageLogged,
+    Event,
+    InboxSpliced,
+    RequestHeaderLogged,
+    SystemMessageLogged,
+    TurnEnded,
+    UserMessageLogged,
+)
+from trioloop.ids import MessageId
+from trioloop.log.fold import LogState
+from trioloop.log.state import Fate
+from trioloop.messages import Message
+
+
+@attrs.frozen
+class MessageStory:
+    """What happened to one message (S3).
+
+    Attributes:
+        message: its id.
+        fate: what became of it in the end.
+        events: the seqs of the events that tell of it, in order.
+    """
+
+    message: MessageId
+    fate: Fate
+    events: tuple[int, ...]
+
+    def __str__(self) -> str:
+        seqs = ", ".join(map(str, self.events))
+        return f"{self.message} is {self.fate} (events {seqs})"
+
+
+@attrs.frozen
+class RequestOrigin:
+    """Which events one request was made of (G2).
+
+    Attributes:
+        seq: of the attempt that it was made for.
+        turn: the attempt's turn.
+        step: its step.
+        header: seq of the header with its settings and tools.
+        heads: for each node of its system prompt, the seq that wrote it, in section order.
+        history: each message of its history with the seq of the event that wrote it.
+    """
+
+    seq: int
+    turn: int
+    step: int
+    header: int
+    heads: tuple[tuple[int, str], ...]
+    history: tuple[tuple[int, Message], ...]
+
+
+def explain(events: Iterable[Event], message: str) -> MessageStory:
+    """What became of a message.
+
+    Args:
+        events: the log, from its first event.
+        message: the message's id.
+
+    Raises:
+        InvalidInputError: the log knows no such message.
+        GrammarError: the events are no log.
+    """
+    id, state = MessageId(message), LogState()
+    seqs = []
+    for event in events:
+        if _tells_of(state, event, id):
+            seqs.append(event.seq)
+        state.apply(event)
+    fate = state.fates.get(id)
+    if fate is None:
+        raise InvalidInputError(f"the log knows no message {message!r}: give the id of one it has")
+    return MessageStory(id, fate, tuple(seqs))
+
+
+def _tells_of(state: LogState, event: Event, id: MessageId) -> bool:
+    data = event.data
+    if isinstance(data, InboxSpliced):
+        removed = state.inbox.of(data.list)[data.start : data.start + data.removed]
+        return any(pending.message.id == id for pending in (*removed, *data.inserted))
+    if isinstance(data, UserMessageLogged):
+        return data.message.id == id
+    if isinstance(data, TurnEnded):
+        return any(one.message == id for one in data.unadmitted)
+    return False
+
+
+def explain_request(events: Iterable[Event], seq: int) -> RequestOrigin:
+    """Which events made the request of one attempt.
+
+    Args:
+        events: the log, from its first event; read no further than `seq`.
+        seq: that of the attempt's `assistant/message` or `assistant/attempt`.
+
+    Raises:
+        InvalidInputError: the event is no attempt, or the log doesn't reach it.
+        GrammarError: the events are no log up to there.
+    """
+    state, header = LogState(), -1
+    heads: dict[str, int] = {}
+    for event in events:
+        if event.seq == seq:
+            return _origin(state, event, header, heads)
+        state.apply(event)
+        if isinstance(event.data, RequestHeaderLogged):
+            header = event.seq
+        elif isinstance(event.data, SystemMessageLogged) and event.data.placement == "head":
+            heads[event.data.node] = event.seq
+    raise InvalidInputError(f"the log ends with event {state.seq}: it has no event {seq}")
+
+
+def _origin(state: LogState, event: Event, header: int, heads: dict[str, int]) -> RequestOrigin:
+    is_attempt = isinstance(event.data, AssistantMessageLogged | AssistantAttemptLogged)
+    if not is_attempt or state.turn is None or state.turn.step is None:
+        raise InvalidInputError(
+            f"event {event.seq} is a {event.type}: give the seq of an assistant/message "
+            "or assistant/attempt"
+        )
+    return RequestOrigin(
+        seq=event.seq,
+        turn=state.turn.number,
+        step=state.turn.step.number,
+        header=header,
+        heads=tuple((heads[head.node], head.node) for head in state.surface.heads),
+        history=tuple(state.surface.nodes),
+    )
+
+
+def first_difference(one: Iterable[Event], other: Iterable[Event]) -> int | None:
+    """The seq of the first event that two logs don't share; None: they are equal.
+
+    Times are compared too: equal seeds give equal logs (G10).
+    """
+    for seq, (mine, theirs) in enumerate(zip_longest(one, other)):
+        if mine != theirs:
+            return seq
+    return None
