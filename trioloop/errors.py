@@ -66,6 +66,12 @@ class InternalError(TrioloopError):
     code = "INTERNAL"
 
 
+class RuntimeClosedError(TrioloopError):
+    """A runtime that was left can't make agents."""
+
+    code = "RUNTIME_CLOSED"
+
+
 class AgentFailedError(TrioloopError):
     """The driver of an agent failed by a fault of trioloop's own (R10). Raised to its askers."""
 
@@ -250,6 +256,15 @@ class CallCancelledError(TrioloopError):
     """Raised in a body's thread by `ToolContext.check_cancelled` once its call was cancelled."""
 
     code = "TOOL_CANCELLED"
+
+
+class LeakedCancelError(TrioloopError):
+    """Something raised `trio.Cancelled` though nothing was cancelled.
+
+    The outcome of such a call: a stray `Cancelled` that went on would end its nursery in silence.
+    """
+
+    code = "TOOL_LEAKED_CANCEL"
 
 
 class ToolSchemaError(TrioloopError, TypeError):

@@ -180,6 +180,14 @@ async def _timed(
     )
 
 
+@attrs.frozen
+class Answered(Generic[AnswerT]):
+    """An answer, and the name of the listener whose own it is; None: it is the default."""
+
+    answer: AnswerT
+    by: str | None
+
+
 async def run_waterfall(
     hooks: Sequence[Waterfall[PayloadT, AnswerT]], payload: PayloadT, default: Next[AnswerT]
 ) -> AnswerT:
@@ -198,20 +206,37 @@ async def run_waterfall(
         HookTimeoutError: a listener took more than its time.
         Exception: whatever a listener raised; `raised_by` names it.
     """
+    if not any(hooks):
+        return await default()
+    return (await ask_waterfall(hooks, payload, default)).answer
+
+
+async def ask_waterfall(
+    hooks: Sequence[Waterfall[PayloadT, AnswerT]], payload: PayloadT, default: Next[AnswerT]
+) -> Answered[AnswerT]:
+    """As `run_waterfall`, and tell whose answer it is."""
     listeners = tuple(listener for hook in hooks for listener in hook.listeners)
 
-    async def ask(index: int) -> AnswerT:
+    async def ask(index: int) -> Answered[AnswerT]:
         if index == len(listeners):
-            return await default()
+            return Answered(await default(), None)
         listener = listeners[index]
-        following = _once(listener, hooks[0].name, lambda: ask(index + 1))
+        inner: list[Answered[AnswerT]] = []
+
+        async def following() -> AnswerT:
+            inner.append(await ask(index + 1))
+            return inner[0].answer
+
+        once = _once(listener, hooks[0].name, following)
         try:
-            return await _timed(
-                listener, hooks[0].name, lambda timed: listener.function(payload, timed(following))
+            answer = await _timed(
+                listener, hooks[0].name, lambda timed: listener.function(payload, timed(once))
             )
         except BaseException as error:  # to name who raised it; it always goes on
             _blame(error, listener)
             raise
+        passed_on = bool(inner) and inner[0].answer is answer
+        return inner[0] if passed_on else Answered(answer, listener.name)
 
     return await ask(0)
 

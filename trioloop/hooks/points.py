@@ -3,7 +3,7 @@
 Payloads and answers are facts; what the loop does with an answer is in `agent/` and `tools/`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -44,6 +44,10 @@ class PreStep:
     tools: tuple[ToolDeclaration, ...]
 
 
+def _as_messages(messages: Iterable[UserMessage]) -> tuple[UserMessage, ...]:
+    return tuple(messages)
+
+
 @attrs.frozen
 class Enter:
     """Go on with these messages.
@@ -54,7 +58,7 @@ class Enter:
         starts_request_series: the cached prefix is given up: system and header are sent anew.
     """
 
-    messages: tuple[UserMessage, ...] = attrs.field(converter=tuple)
+    messages: tuple[UserMessage, ...] = attrs.field(converter=_as_messages)
     starts_request_series: bool = False
 
 

@@ -1,0 +1,91 @@
+"""From the log to those who watch and wait: inbox events become notifications and answers.
+
+Observes one session. What a notification is, and who gets it, is in `notifications`; whoever asked
+for the outcome of a message is in `asking`.
+"""
+
+from trioloop.agent.asking import Askers
+from trioloop.agent.notifications import (
+    InboxChanged,
+    MessageClaimed,
+    MessageDiscarded,
+    MessageInserted,
+    Notification,
+    Notifications,
+    Settled,
+)
+from trioloop.agent.resources import Surroundings
+from trioloop.events import Event, InboxSpliced, PendingMessage
+from trioloop.session import Session
+
+
+class Announcer:
+    """Tells listeners, watchers and askers of one agent what its log says of messages."""
+
+    __slots__ = ("_askers", "_notifications", "_seen", "_session", "_surroundings")
+
+    def __init__(self, session: Session, surroundings: Surroundings) -> None:
+        self._session = session
+        self._surroundings = surroundings
+        self._seen = session.state.inbox  # as of the last event that was told of
+        self._askers: Askers | None = None
+        self._notifications: Notifications | None = None
+        session.observe(self._observe)
+
+    @property
+    def askers(self) -> Askers:
+        """Who waits for the outcome of a message."""
+        if self._askers is None:
+            self._askers = Askers()
+        return self._askers
+
+    @property
+    def notifications(self) -> Notifications:
+        """Where live facts about the agent are told; made when first wanted."""
+        if self._notifications is None:
+            self._notifications = Notifications(
+                self._surroundings.limits.watch_notifications_max, self._surroundings.notifications
+            )
+        return self._notifications
+
+    @property
+    def heard(self) -> bool:
+        """Whether anybody would notice a notification."""
+        if self._notifications is not None:
+            return self._notifications.heard
+        return self._surroundings.notifications.heard
+
+    def tell(self, notification: Notification) -> None:
+        """Tell of something, if anybody listens."""
+        if self.heard:
+            self.notifications.send(notification)
+
+    def settled(self, settled: Settled) -> None:
+        """A chain of turns is over."""
+        if self._askers is not None:
+            self._askers.settle(settled)
+        self.tell(settled)
+
+    def _observe(self, event: Event) -> None:
+        if not isinstance(event.data, InboxSpliced):
+            return
+        splice, before = event.data, self._seen
+        self._seen = before.spliced(splice)
+        for pending in before.of(splice.list)[splice.start : splice.start + splice.removed]:
+            self._removed(pending, splice)
+        if self.heard:
+            for pending in splice.inserted:
+                self.notifications.send(MessageInserted(pending.message, splice.list))
+            self.notifications.send(InboxChanged(splice))
+
+    def _removed(self, pending: PendingMessage, splice: InboxSpliced) -> None:
+        id = pending.message.id
+        if splice.outcome is None:
+            turn = self._session.state.turns
+            self.tell(MessageClaimed(id, turn))
+            if self._askers is not None:
+                self._askers.claimed(id, turn)
+        else:
+            self.tell(MessageDiscarded(id, splice.outcome))
+            if self._askers is not None:
+                self._askers.discarded(id, splice.outcome)

@@ -1,0 +1,206 @@
+"""One attempt: a model's stream, frame by frame, and its settlement in the log (E3).
+
+However the stream ends, the attempt is recorded before anybody is asked about it. Whether another
+one follows is decided in `step`.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Literal
+
+import attrs
+import trio
+
+from trioloop.agent.notifications import StreamEnded, StreamStarted
+from trioloop.agent.resources import Resources
+from trioloop.agent.signal import TurnSignal
+from trioloop.chunks import Chunk, Finish, Frame, Usage, UsageChunk, compact
+from trioloop.errors import HookMisuseError, ModelFailure
+from trioloop.events import (
+    AssistantAttemptLogged,
+    AssistantMessageLogged,
+    EventData,
+    Failure,
+)
+from trioloop.hooks.dispatch import run_waterfall
+from trioloop.hooks.points import StreamRequest
+from trioloop.ids import call_id
+from trioloop.log.rebuild import Request
+from trioloop.ports import ChunkStream, PreparedCall
+from trioloop.stream.assemble import assemble, interrupted
+
+
+class _Source(AsyncIterator[Sequence[Chunk]]):
+    """The model's stream as listeners of `model.stream` are given it: to be wrapped, not yet read.
+
+    It is entered when all of them have answered, so that no cancel scope of theirs straddles one
+    of the adapter's.
+    """
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self.entered: ChunkStream | None = None
+
+    async def __anext__(self) -> Sequence[Chunk]:
+        if self.entered is None:
+            raise HookMisuseError("a listener of model.stream may wrap the stream, not read it")
+        return await self.entered.__anext__()
+
+
+@attrs.define(eq=False)
+class _Attempt:
+    """What is known of the attempt that runs."""
+
+    resources: Resources
+    request: Request
+    turn: int
+    step: int
+    began: float
+    frames: list[Frame] = attrs.field(factory=list)
+    sent: bool = False
+
+    @property
+    def finish(self) -> Finish | None:
+        last = self.frames[-1].chunks[-1] if self.frames and self.frames[-1].chunks else None
+        return last if isinstance(last, Finish) else None
+
+    @property
+    def usage(self) -> Usage | None:
+        for frame in reversed(self.frames):
+            for chunk in reversed(frame.chunks):
+                if isinstance(chunk, UsageChunk):
+                    return chunk.usage
+        return None
+
+
+async def run_attempt(
+    resources: Resources, signal: TurnSignal, prepared: PreparedCall, request: Request
+) -> Failure | None:
+    """Ask the model once and record what came.
+
+    A checkpoint. When it is cancelled, what came so far is recorded: as a whole message after the
+    finish chunk (P10), as an interrupted one where something was visible, else as a mere attempt
+    (P9).
+
+    Returns:
+        None after an answer, else why the attempt failed.
+
+    Raises:
+        Exception: what a listener of `model.stream` raised; the attempt is recorded as not sent.
+    """
+    step = resources.session.state.step
+    assert step is not None  # admitted just before
+    attempt = _Attempt(resources, request, signal.turn, step.number, trio.current_time())
+    notifications = resources.notifications
+    notifications.send(StreamStarted(signal.turn, attempt.step, step.attempts + 1))
+    try:
+        await _read(attempt, prepared)
+    except ModelFailure as failure:
+        return _settle_failure(attempt, Failure.of(failure))
+    except Exception as error:
+        if not attempt.sent:  # a listener, before anything was asked
+            _settle_cancelled(attempt)
+            raise
+        text = f"{type(error).__name__}: {error}"
+        return _settle_failure(attempt, Failure(code="UNKNOWN", message=text))
+    except BaseException:  # cancelled, or worse: what came is recorded, and it goes on
+        _settle_cancelled(attempt)
+        raise
+    _settle_message(attempt)
+    return None
+
+
+async def _read(attempt: _Attempt, prepared: PreparedCall) -> None:
+    source = _Source()
+
+    async def unchanged() -> ChunkStream:
+        source.wanted = True
+        return source
+
+    resources = attempt.resources
+    payload = StreamRequest(resources.agent, attempt.turn, attempt.step, attempt.request)
+    stream = await run_waterfall([hooks.stream for hooks in resources.hooks], payload, unchanged)
+    await trio.lowlevel.checkpoint_if_cancelled()
+    async with AsyncExitStack() as stack:
+        attempt.sent = True
+        if source.wanted:
+            source.entered = await stack.enter_async_context(prepared.stream(attempt.request))
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            stack.push_async_callback(close)
+        await _collect(attempt, stream)
+
+
+async def _collect(attempt: _Attempt, stream: ChunkStream) -> None:
+    frames = attempt.frames
+    notifications = attempt.resources.notifications
+    async for chunks in stream:
+        at_ms = round((trio.current_time() - attempt.began) * 1000)
+        frames.append(Frame(at_ms, tuple(chunks)))
+        if notifications.heard:
+            notifications.send_frames(frames, len(frames) - 1)
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if attempt.finish is not None:
+            return
+    raise ModelFailure("TRUNCATED", "the stream ended before the model had finished")
+
+
+def _settle_message(attempt: _Attempt) -> None:
+    state = attempt.resources.session.state
+    config = attempt.request.config
+    assembled = assemble(
+        attempt.frames,
+        provider=config.provider,
+        model=config.model,
+        call_id=partial(call_id, attempt.turn, attempt.step),
+        used_wire_ids=state.wire_ids,
+    )
+    _record(
+        attempt,
+        AssistantMessageLogged(
+            message=assembled.message,
+            finish=assembled.finish,
+            usage=assembled.usage,
+            stream=compact(attempt.frames, assembled.message.content),
+        ),
+    )
+
+
+def _settle_failure(attempt: _Attempt, failure: Failure) -> Failure:
+    stream = compact(attempt.frames, ())
+    _record(attempt, AssistantAttemptLogged(stream, failure=failure, usage=attempt.usage))
+    return failure
+
+
+def _settle_cancelled(attempt: _Attempt) -> None:
+    if attempt.finish is not None:
+        _settle_message(attempt)
+        return
+    config = attempt.request.config
+    visible = interrupted(attempt.frames, provider=config.provider, model=config.model)
+    if visible is not None:
+        _record(
+            attempt,
+            AssistantMessageLogged(
+                message=visible.message,
+                finish=None,
+                usage=visible.usage,
+                stream=compact(attempt.frames, visible.message.content),
+                interrupted=True,
+            ),
+        )
+        return
+    stream = compact(attempt.frames, ())
+    _record(
+        attempt,
+        AssistantAttemptLogged(stream, cancelled=True, sent=attempt.sent, usage=attempt.usage),
+    )
+
+
+def _record(attempt: _Attempt, fact: EventData) -> None:
+    (event,) = attempt.resources.session.append(fact)
+    outcome: Literal["message", "attempt"] = (
+        "message" if isinstance(fact, AssistantMessageLogged) else "attempt"
+    )
+    attempt.resources.notifications.send(StreamEnded(event.seq, outcome))

@@ -1,0 +1,156 @@
+"""The driver: opens turns while there is work, settles chains of them, then ends.
+
+`drive` is one agent's task. It is started by a waking send and ends when nothing more is wanted;
+an idle agent has no task (R9). What a turn does is in `turn`.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import trio
+
+from trioloop.agent.notifications import Settled
+from trioloop.agent.resources import Resources
+from trioloop.agent.signal import TurnSignal, enter
+from trioloop.agent.turn import Closed, run_turn
+from trioloop.chunks import Usage
+from trioloop.errors import StoreError
+from trioloop.events import (
+    AssistantAttemptLogged,
+    AssistantMessageLogged,
+    Event,
+    EventData,
+    TurnStarted,
+)
+from trioloop.machine.inbox import claim_step, claim_turn
+from trioloop.machine.turn import Ending
+
+
+class Desk(Protocol):
+    """What the driver is given by the agent that it works for."""
+
+    @property
+    def resources(self) -> Resources:
+        """The services that it works with."""
+        ...
+
+    def wants_turn(self) -> bool:
+        """Whether a further turn is to open (R4, I3, I4)."""
+        ...
+
+    def turn_opens(self, signal: TurnSignal) -> None:
+        """Take the signal of the turn that is about to open, before its first event."""
+        ...
+
+    def chain_settled(self, settled: Settled) -> None:
+        """The last turn of a chain is over."""
+        ...
+
+
+async def drive(desk: Desk) -> None:
+    """Run chains of turns until no further one is wanted.
+
+    A checkpoint. Host cancellation is raised from here once the open turn is closed in the log.
+    """
+    await trio.lowlevel.checkpoint_if_cancelled()
+    while await _store_is_good(desk.resources) and desk.wants_turn():
+        closed = await _run_chain(desk)
+        if closed.raised is not None:
+            raise closed.raised
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+
+async def _store_is_good(resources: Resources) -> bool:
+    """Whether turns may open; after a store failure only once the store takes what is kept (D3)."""
+    if resources.session.failure is None:
+        return True
+    try:
+        await resources.session.retry_store()
+    except StoreError:
+        return False
+    return True
+
+
+async def _run_chain(desk: Desk) -> Closed:
+    """Run a turn and the retry turns behind it (R2), and settle them (S4)."""
+    resources = desk.resources
+    first_seq = resources.session.seq + 1
+    retries = 0
+    signal = _open_turn(desk, retry_of=None, closing=())
+    closed = await run_turn(resources, signal)
+    while closed.fresh:
+        if retries == resources.limits.retry_turns_max:
+            resources.session.append(*closed.closing)
+            break
+        retries += 1
+        signal = _open_turn(desk, retry_of=signal.turn, closing=closed.closing)
+        closed = await run_turn(resources, signal)
+    await _settle(desk, first_seq, closed.ending)
+    return closed
+
+
+@trio.lowlevel.enable_ki_protection
+def _open_turn(desk: Desk, *, retry_of: int | None, closing: tuple[EventData, ...]) -> TurnSignal:
+    """Open a turn and claim its first messages: one append, which also ends the turn it retries."""
+    session = desk.resources.session
+    state = session.state
+    signal = TurnSignal(state.turns + 1)
+    claims = claim_turn(state.inbox) if retry_of is None else _next_step_alone(desk.resources)
+    desk.turn_opens(signal)
+    enter(signal)
+    session.append(*closing, TurnStarted(signal.turn, retry_of), *claims)
+    return signal
+
+
+def _next_step_alone(resources: Resources) -> tuple[EventData, ...]:
+    claim = claim_step(resources.session.state.inbox)
+    return () if claim is None else (claim,)
+
+
+async def _settle(desk: Desk, first_seq: int, ending: Ending) -> None:
+    """Wait until the chain is durable, then tell its outcome.
+
+    The wait is shielded, so that a cancelled turn is durable too, and bounded by `close_s` (D2).
+    """
+    session, limits = desk.resources.session, desk.resources.limits
+    store_error: str | None = None
+    with trio.CancelScope(shield=True, deadline=trio.current_time() + limits.close_s) as scope:
+        try:
+            await session.checkpoint()
+        except StoreError as error:
+            store_error = str(error)
+    if scope.cancelled_caught:
+        store_error = f"not durable within {limits.close_s} s"
+    desk.chain_settled(settlement(session.events(first_seq - 1), ending, store_error))
+
+
+def settlement(events: Iterable[Event], ending: Ending, store_error: str | None) -> Settled:
+    """What a chain of turns came to, read from its events.
+
+    Args:
+        events: from the chain's first `turn/start` on.
+        ending: how its last turn ended.
+        store_error: what kept it from becoming durable.
+    """
+    turns: list[int] = []
+    text = ""
+    usage = Usage()
+    for event in events:
+        data = event.data
+        if isinstance(data, TurnStarted):
+            turns.append(data.turn)
+        elif isinstance(data, AssistantMessageLogged):
+            text = data.message.text or text
+        if isinstance(data, AssistantMessageLogged | AssistantAttemptLogged) and data.usage:
+            usage += data.usage
+    return Settled(
+        turn=turns[-1],
+        turns=tuple(turns),
+        reason=ending.reason,
+        code=ending.code,
+        message=ending.message,
+        cause=ending.cause,
+        text=text,
+        usage=usage,
+        store_error=store_error,
+    )

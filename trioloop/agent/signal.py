@@ -1,0 +1,88 @@
+"""The turn signal: the cancel scope of a turn, and the cause recorded when it was first cancelled.
+
+Whoever cancels records a cause here; who notices is the scope's business. Which of several reasons
+ends a turn is decided in `turn`.
+"""
+
+from contextvars import ContextVar
+
+import trio
+
+from trioloop.errors import StoreError
+
+
+class TurnSignal:
+    """The signal of one open turn.
+
+    Attributes:
+        turn: the turn's number.
+        scope: everything that the turn awaits is inside it.
+        cause: why it was cancelled; the first cause stands (I3).
+        keeps_inbox: no cancel asked to drop what is pending.
+        store_error: the store failed while the turn was open (P19, P20).
+        place: where the driver is, for people who wonder why it hangs (H6).
+        open: the turn hasn't closed yet.
+        watch_scope: that of the task which names a turn that doesn't close.
+    """
+
+    __slots__ = (
+        "cause",
+        "keeps_inbox",
+        "open",
+        "place",
+        "scope",
+        "store_error",
+        "turn",
+        "watch_scope",
+    )
+
+    def __init__(self, turn: int) -> None:
+        self.turn = turn
+        self.scope = trio.CancelScope()
+        self.cause: str | None = None
+        self.keeps_inbox = True
+        self.store_error: StoreError | None = None
+        self.place = "its beginning"
+        self.open = True
+        # Whoever names what keeps the turn from closing goes on in a nursery that the host has
+        # cancelled; `close` ends it.
+        self.watch_scope = trio.CancelScope(shield=True)
+
+    def close(self) -> None:
+        """The turn is about to close, and nothing can cancel it any more."""
+        self.open = False
+        self.watch_scope.cancel()
+
+    def cancel(self, cause: str) -> None:
+        """Cancel the turn; the first cause stands."""
+        if self.cause is None:
+            self.cause = cause
+        self.scope.cancel()
+
+    def fail_store(self, error: StoreError) -> None:
+        """Cancel the turn because its log can't become durable."""
+        self.store_error = self.store_error or error
+        self.scope.cancel()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether anybody asked for the end of the turn, here or in the host."""
+        return self.scope.cancel_called or host_cancelled()
+
+
+def host_cancelled() -> bool:
+    """Whether what surrounds the current task's scopes has been cancelled, or is past its time."""
+    return trio.current_effective_deadline() <= trio.current_time()
+
+
+_turns: ContextVar[tuple[TurnSignal, ...]] = ContextVar("trioloop_turns", default=())
+
+
+def enter(signal: TurnSignal) -> None:
+    """Note that the current task works inside this turn, and whatever it starts, too."""
+    _turns.set((*(one for one in _turns.get() if one.open), signal))
+
+
+def is_inside(signal: TurnSignal | None) -> bool:
+    """Whether the current task works inside this turn, so that waiting for it would never end."""
+    return signal is not None and signal.open and signal in _turns.get()

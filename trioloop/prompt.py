@@ -1,0 +1,150 @@
+"""The system prompt: sections, their assembly, and what of it must be told anew (E1).
+
+A section is a text or a function of the agent; the log keeps one node per section. Which sections
+there are is the application's; the waterfall around the assembly is in `hooks/`.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from inspect import isawaitable
+from typing import Literal, TypeAlias
+
+import attrs
+
+from trioloop.errors import HookMisuseError, InvalidInputError
+from trioloop.events import SystemMessageLogged
+from trioloop.hooks.dispatch import Registration, Waterfall, run_waterfall
+from trioloop.hooks.points import Assembly, SectionText
+from trioloop.log.surface import Surface
+from trioloop.ports import AgentHandle
+
+SectionSource: TypeAlias = str | Callable[[AgentHandle], "str | Awaitable[str | None] | None"]
+
+
+@attrs.frozen
+class Section:
+    """A part of the system prompt.
+
+    Attributes:
+        name: its node in the log.
+        source: its text, or a function of the agent, plain or async, asked once per proposed step;
+            an empty text or None leaves the section out.
+        order: sections stand in this order; those of equal order in order of their names.
+    """
+
+    name: str
+    source: SectionSource
+    order: int = 0
+
+
+class Prompt:
+    """The sections of one scope: a runtime's, or an agent's, which shadow those by name."""
+
+    __slots__ = ("_sections",)
+
+    def __init__(self) -> None:
+        self._sections: tuple[Section, ...] = ()
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The registered sections."""
+        return self._sections
+
+    def section(self, name: str, source: SectionSource, *, order: int = 0) -> Registration:
+        """Register a section.
+
+        Raises:
+            InvalidInputError: the scope has a section of that name.
+        """
+        return self.add(Section(name, source, order))
+
+    def add(self, section: Section) -> Registration:
+        """Register a section that exists already, as `section` does."""
+        if any(known.name == section.name for known in self._sections):
+            raise InvalidInputError(f"there is a section {section.name!r} already: close that one")
+        self._sections = (*self._sections, section)
+
+        def remove() -> None:
+            self._sections = tuple(kept for kept in self._sections if kept is not section)
+
+        return Registration(remove)
+
+
+async def assemble(
+    prompts: Sequence[Prompt],
+    hooks: Sequence[Waterfall[Assembly, tuple[SectionText, ...]]],
+    agent: AgentHandle,
+) -> tuple[SectionText, ...]:
+    """The sections as they read now, after the waterfall, in their final order.
+
+    Args:
+        prompts: those of each scope, the widest first; a later one shadows by name.
+        hooks: `system_prompt.assemble` of each scope.
+        agent: whose prompt.
+
+    Raises:
+        HookMisuseError: a listener answered something else than sections of different names.
+        Exception: whatever a section's function or a listener raised.
+    """
+    chosen = {section.name: section for prompt in prompts for section in prompt.sections}
+    texts = [SectionText(one.name, await _text(one, agent), one.order) for one in chosen.values()]
+    payload = Assembly(agent, _ordered(texts))
+
+    async def unchanged() -> tuple[SectionText, ...]:
+        return payload.sections
+
+    answer = await run_waterfall(hooks, payload, unchanged)
+    return _ordered(_checked(answer))
+
+
+async def _text(section: Section, agent: AgentHandle) -> str:
+    if isinstance(section.source, str):
+        return section.source
+    text = section.source(agent)
+    return (await text if isawaitable(text) else text) or ""
+
+
+def _ordered(sections: Iterable[SectionText]) -> tuple[SectionText, ...]:
+    present = (section for section in sections if section.text)
+    return tuple(sorted(present, key=lambda section: (section.order, section.name)))
+
+
+def _checked(answer: Iterable[SectionText]) -> tuple[SectionText, ...]:
+    sections = tuple(answer)
+    for section in sections:
+        if not isinstance(section, SectionText):
+            raise HookMisuseError(f"system_prompt.assemble answers sections, not {section!r}")
+    if len({section.name for section in sections}) != len(sections):
+        raise HookMisuseError("system_prompt.assemble answered two sections of the same name")
+    return sections
+
+
+def reconcile(
+    surface: Surface,
+    sections: Sequence[SectionText],
+    *,
+    update: Literal["replace", "in-history"],
+    starts_series: bool,
+) -> tuple[SystemMessageLogged, ...]:
+    """What must be logged so that the model sees these sections: changed nodes only (E1).
+
+    Args:
+        surface: what the model sees now.
+        sections: what it shall see, in order.
+        update: how a change reaches this model.
+        starts_series: the cached prefix is given up anyway, so that changes go into the head.
+    """
+    in_head = {head.node: head.text for head in surface.heads}
+    seen = in_head if starts_series else surface.sections()
+    placement: Literal["head", "tail"] = (
+        "head" if starts_series or update == "replace" or not surface.heads else "tail"
+    )
+    changed = [
+        SystemMessageLogged(section.name, section.order, placement, section.text)
+        for section in sections
+        if seen.get(section.name) != section.text
+    ]
+    present = {section.name for section in sections}
+    removed = [
+        SystemMessageLogged(node, 0, placement, None) for node in seen if node not in present
+    ]
+    return (*removed, *changed)

@@ -1,0 +1,270 @@
+"""The live log of one conversation: append, subscribe, durable checkpoint.
+
+The only source of truth of an agent. Appending is synchronous and never waits (D1); what an event
+means is in `log/`, how it becomes durable in `store/`. Observers are told after the append, in log
+order, and what they append themselves comes after the events that they saw.
+"""
+
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+import attrs
+import trio
+
+from trioloop.codec import seal
+from trioloop.errors import GrammarError, InvalidInputError, StoreError
+from trioloop.events import Event, EventData, RequestHeaderLogged
+from trioloop.hooks.dispatch import Registration
+from trioloop.ids import SessionId
+from trioloop.log.fold import LogState, fold
+from trioloop.store.writer import Journal
+
+Observer = Callable[[Event], None]
+
+_log = logging.getLogger("trioloop.session")
+
+
+@attrs.define(eq=False)
+class _Delivery:
+    """Observers, and the events that they haven't been told of yet."""
+
+    observers: tuple[Observer, ...] = ()
+    waiting: deque[Event] | None = None  # a deque while a delivery is under way
+
+
+class Session:
+    """An append-only log with one writer.
+
+    Made by a runtime. Everything derived from the log is in `state`, which changes only here.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_delivery",
+        "_events",
+        "_grown",
+        "_journal",
+        "closed",
+        "failure",
+        "has_own_header",
+        "name",
+        "on_failure",
+        "state",
+    )
+
+    def __init__(self, name: SessionId, *, clock: Callable[[], int]) -> None:
+        self.name = name
+        self.state = LogState()
+        self.failure: StoreError | None = None
+        self.on_failure: Callable[[StoreError], None] | None = None
+        self.has_own_header = False
+        self.closed = False
+        self._clock = clock
+        self._events: list[Event] = []
+        self._journal: Journal | None = None
+        self._grown: trio.Event | None = None  # made only while somebody waits
+        self._delivery = _Delivery()
+
+    def load(self, events: Iterable[Event]) -> None:
+        """Take the events that a store has, before anything is appended.
+
+        Raises:
+            GrammarError: they are no valid log.
+        """
+        self._events = list(events)
+        self.state = fold(self._events)
+
+    def attach(self, journal: Journal) -> None:
+        """Let the log go to a store from here on."""
+        self._journal = journal
+
+    # Reading
+
+    @property
+    def seq(self) -> int:
+        """The seq of the last appended event; -1 before any."""
+        return len(self._events) - 1
+
+    @property
+    def durable_seq(self) -> int:
+        """The seq of the last event that is durable."""
+        return self._journal.durable_seq if self._journal is not None else -1
+
+    def events(self, after: int = -1) -> tuple[Event, ...]:
+        """The events appended so far with a seq greater than `after`."""
+        return tuple(self._events[after + 1 :])
+
+    @asynccontextmanager
+    async def subscribe(
+        self, after: int = -1, *, durable: bool = False
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """Read the log from a cursor on, and wait for more; ends when the session is closed.
+
+        A subscriber is a cursor, never a queue: one that doesn't read costs nothing (G11). Reading
+        is a checkpoint.
+
+        Args:
+            after: the seq of the last event that the reader has.
+            durable: give events only once they are durable.
+
+        Raises:
+            InvalidInputError: `after` lies in the future.
+        """
+        if not -1 <= after <= self.seq:
+            raise InvalidInputError(f"no event has seq {after}: the log ends at {self.seq}")
+        yield _Cursor(self, after + 1, durable=durable)
+
+    def observe(self, observer: Observer) -> Registration:
+        """Call `observer(event)` after each append, in log order. One that raises is logged."""
+        delivery = self._delivery
+        delivery.observers = (*delivery.observers, observer)
+
+        def remove() -> None:
+            kept = tuple(one for one in delivery.observers if one is not observer)
+            delivery.observers = kept
+
+        return Registration(remove)
+
+    # Writing
+
+    @trio.lowlevel.enable_ki_protection
+    def append(self, *facts: EventData) -> tuple[Event, ...]:
+        """Append facts as one block: all of them, or none.
+
+        Returns:
+            The events, with their places in the log.
+
+        Raises:
+            GrammarError: a fact may not stand here (G1).
+            EventEncodingError: a fact holds a value that is no strict JSON.
+        """
+        time = max(self._clock(), self.state.time)
+        sealed = [seal(Event(seq, time, fact)) for seq, fact in enumerate(facts, self.seq + 1)]
+        events = tuple(event for event, _ in sealed)
+        self._apply(events)
+        self._events.extend(events)
+        if self._journal is not None:
+            self._journal.append([(event.seq, payload) for event, payload in sealed])
+        self.wake_readers()
+        self._tell(events)
+        return events
+
+    def _apply(self, events: tuple[Event, ...]) -> None:
+        try:
+            for event in events:
+                self.state.apply(event)
+                if isinstance(event.data, RequestHeaderLogged):
+                    self.has_own_header = True
+        except GrammarError:
+            self.state = fold(self._events)
+            raise
+
+    def _tell(self, events: tuple[Event, ...]) -> None:
+        delivery = self._delivery
+        if delivery.waiting is not None:  # an observer appends: its events wait for their turn
+            delivery.waiting.extend(events)
+            return
+        if not delivery.observers:
+            return
+        delivery.waiting = deque(events)
+        try:
+            while delivery.waiting:
+                self._tell_one(delivery.waiting.popleft())
+        finally:
+            delivery.waiting = None
+
+    def _tell_one(self, event: Event) -> None:
+        for observer in self._delivery.observers:
+            try:
+                observer(event)
+            except Exception:
+                _log.exception(
+                    "an observer of %r raised at %s %d", self.name, event.type, event.seq
+                )
+
+    # Durability
+
+    async def checkpoint(self) -> None:
+        """Wait until everything appended so far is durable (D2).
+
+        A checkpoint. When it is cancelled, the events become durable anyway.
+
+        Raises:
+            StoreFailedError: the store failed; what is in memory isn't lost.
+            FencedError: another owner has the session.
+        """
+        if self._journal is not None:
+            await self._journal.checkpoint()
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+    gate = checkpoint
+
+    async def retry_store(self) -> None:
+        """After a store failure: try once more what is kept in memory (D3). A checkpoint.
+
+        Raises:
+            StoreFailedError: it failed again.
+        """
+        if self._journal is not None:
+            await self._journal.retry()
+        self.failure = None
+
+    async def release(self) -> None:
+        """Make everything durable if the store lets us, and give the lease back. A checkpoint.
+
+        What couldn't be made durable is named in `logging` (D3).
+        """
+        self.closed = True
+        self.wake_readers()
+        if self._journal is None:
+            return
+        try:
+            await self._journal.checkpoint()
+        except StoreError as error:
+            _log.warning("session %r was left before it was durable: %s", self.name, error)
+        await self._journal.release()
+
+    def store_failed(self, error: StoreError) -> None:
+        """Told by the writer, once for each failure."""
+        self.failure = error
+        self.wake_readers()
+        if self.on_failure is not None:
+            self.on_failure(error)
+
+    # Waiting readers
+
+    def wake_readers(self, _durable_seq: int = -1) -> None:
+        """Let subscribers look again: the log, or what is durable of it, has grown."""
+        grown, self._grown = self._grown, None
+        if grown is not None:
+            grown.set()
+
+    async def _growth(self) -> None:
+        if self._grown is None:
+            self._grown = trio.Event()
+        await self._grown.wait()
+
+
+class _Cursor(AsyncIterator[Event]):
+    """A reader's place in a log."""
+
+    def __init__(self, session: Session, position: int, *, durable: bool) -> None:
+        self._session = session
+        self._position = position
+        self._durable = durable
+
+    async def __anext__(self) -> Event:
+        session = self._session
+        while self._position > self._last():
+            if session.closed:
+                raise StopAsyncIteration
+            await session._growth()
+        await trio.lowlevel.checkpoint()
+        event = session._events[self._position]
+        self._position += 1
+        return event
+
+    def _last(self) -> int:
+        return self._session.durable_seq if self._durable else self._session.seq
