@@ -1,0 +1,109 @@
+"""Turns what a body returned into the outcome of its call, strictly and in linear time.
+
+Text and content blocks are taken as they are, JSON values and data classes become JSON text.
+What JSON can't hold is refused with the path to it, before anything of it is in a log.
+
+A large value is written piece by piece, so that a thread that does it lets others run in between;
+`is_heavy` tells, at a small constant cost, whether it should be a thread.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from trioloop.errors import EventEncodingError
+from trioloop.messages import Block, ImageBlock, Json, TextBlock
+from trioloop.ports import ToolOutcome
+from trioloop.tools.excerpt import clean, excerpt, size
+from trioloop.tools.strict import is_heavy, plain, refused, written
+
+__all__ = ["bounded", "is_heavy", "outcome_of"]
+
+_KEPT_BYTES = 1 << 20
+_CLEANED_CHARACTERS_MAX = 1 << 20  # beyond it a text is cleaned only where it is kept
+
+
+def outcome_of(value: object, *, bytes_max: int = _KEPT_BYTES) -> ToolOutcome:
+    """The outcome that a body's return value means. Doesn't wait; large values want a thread.
+
+    Args:
+        value: text, a JSON value, a data class, one or several content blocks, a `ToolOutcome`,
+            or None, which has no content.
+        bytes_max: how much text is made of a large JSON value, head and tail; `value` has it whole.
+
+    Raises:
+        EventEncodingError: a part of it can't be written as JSON; `path` leads to it. A coroutine
+            or generator was closed.
+    """
+    if isinstance(value, ToolOutcome):
+        return _checked(value)
+    if value is None:
+        return ToolOutcome(content=())
+    if isinstance(value, str):
+        text = clean(value) if len(value) <= _CLEANED_CHARACTERS_MAX else value
+        return ToolOutcome(content=_unless_blank((TextBlock(text),)), value=text)
+    if isinstance(value, Block):
+        return ToolOutcome(content=_blocks([value]))
+    if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
+        return ToolOutcome(content=_blocks(value))
+    text, copy = written(value, bytes_max=bytes_max)
+    return ToolOutcome(content=(TextBlock(text),), value=copy)
+
+
+def bounded(outcome: ToolOutcome, bytes_max: int) -> ToolOutcome:
+    """An outcome whose content has at most `bytes_max` bytes, head and tail kept, and said so.
+
+    `meta` beyond that size is replaced by a note of its size. `value` is left whole.
+    """
+    content = _unless_blank(excerpt(outcome.content, bytes_max))
+    meta = outcome.meta
+    if (
+        meta
+        and size(text := written(meta, "$.meta", bytes_max=bytes_max)[0], bytes_max) > bytes_max
+    ):
+        meta = {"left_out_characters": len(text)}
+    if content == outcome.content and meta is outcome.meta:
+        return outcome
+    return attrs.evolve(outcome, content=content, meta=meta)
+
+
+def _checked(outcome: ToolOutcome) -> ToolOutcome:
+    """An outcome that an author made, with copies of its JSON values."""
+    value: Json = (
+        None if outcome.value is None else written(outcome.value, "$.value", bytes_max=0)[1]
+    )
+    meta = None if outcome.meta is None else plain(outcome.meta, "$.meta")
+    if meta is not None and not isinstance(meta, dict):
+        raise refused(outcome.meta, "$.meta", "an object is wanted")
+    return attrs.evolve(outcome, content=_blocks(outcome.content), value=value, meta=meta)
+
+
+def _blocks(items: Sequence[object]) -> tuple[Block, ...]:
+    return _unless_blank([_block(item, f"$[{index}]") for index, item in enumerate(items)])
+
+
+def _block(item: object, path: str) -> Block:
+    if isinstance(item, str):
+        return TextBlock(clean(item))
+    if isinstance(item, TextBlock):
+        return TextBlock(clean(item.text))
+    if isinstance(item, ImageBlock):
+        return item
+    raise refused(item, path, "among content blocks, give text, TextBlock or ImageBlock")
+
+
+def _unless_blank(content: Iterable[Block]) -> tuple[Block, ...]:
+    """Content, or none where it is only blank text: models refuse blank blocks."""
+    found = tuple(content)
+    if all(isinstance(block, TextBlock) and not block.text.strip() for block in found):
+        return ()
+    return found
+
+
+def encoding_failed(error: EventEncodingError) -> ToolOutcome:
+    """The outcome of a call whose result was refused, as the model is told of it."""
+    return ToolOutcome(
+        content=f"The tool ran, but its result can't be written: {error}",
+        is_error=True,
+        code="TOOL_RESULT_UNENCODABLE",
+    )
