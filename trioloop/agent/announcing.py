@@ -66,6 +66,16 @@ class Announcer:
             self._askers.settle(settled)
         self.tell(settled)
 
+    def driver_stopped(self, fault: Exception | None) -> None:
+        """The driver has ended: whoever still waits for it learns why nothing will come."""
+        if self._askers is not None:
+            self._askers.driver_stopped(self._session.state.inbox, fault)
+
+    def close(self) -> None:
+        """Nothing more will happen: watchers end."""
+        if self._notifications is not None:
+            self._notifications.close()
+
     def _observe(self, event: Event) -> None:
         if not isinstance(event.data, InboxSpliced):
             return

@@ -1,7 +1,6 @@
 """Naming what keeps a cancelled turn from closing (H6)."""
 
 import logging
-from typing import Protocol
 
 import trio
 
@@ -11,17 +10,11 @@ from trioloop.agent.signal import TurnSignal
 _log = logging.getLogger("trioloop.agent")
 
 
-class _Owner(Protocol):
-    @property
-    def resources(self) -> Resources: ...
-
-
-async def name_while_stuck(owner: _Owner, signal: TurnSignal) -> None:
+async def name_while_stuck(resources: Resources, signal: TurnSignal) -> None:
     """Log every `stuck_warning_s` where a cancelled turn still is, until it has closed.
 
     Runs in the agent's nursery; the turn's closing ends it.
     """
-    resources = owner.resources
     began = trio.current_time()
     with signal.watch_scope:
         while True:

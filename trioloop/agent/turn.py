@@ -14,7 +14,7 @@ from trioloop.agent.notifications import TurnFailed
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
 from trioloop.agent.step import AttemptsExhausted, Entered, FreshTurn, run_step
-from trioloop.errors import FencedError, StoreError
+from trioloop.errors import FencedError, GrammarError, InternalError, StoreError
 from trioloop.events import EventData
 from trioloop.hooks.dispatch import raised_by, run_serial
 from trioloop.hooks.points import TurnStopping
@@ -160,7 +160,7 @@ def _error_ending(error: BaseException) -> Ending:
             message="a Cancelled was raised here that belongs to no open scope",
             by=by,
         )
-    code = getattr(error, "code", None)
+    code = InternalError.code if _is_fault(error) else getattr(error, "code", None)
     return Ending(
         reason="error",
         code=code if isinstance(code, str) and code else "UNKNOWN",
@@ -179,10 +179,15 @@ def _also(came: object) -> tuple[str, ...]:
 
 
 def _goes_up(error: BaseException) -> bool:
-    """Whether an error is none of a turn's, such as KeyboardInterrupt."""
+    """Whether an error is none of a turn's: KeyboardInterrupt and its like, or our own fault."""
     if isinstance(error, BaseExceptionGroup):
         return any(_goes_up(inner) for inner in error.exceptions)
-    return not isinstance(error, Exception | trio.Cancelled)
+    return _is_fault(error) or not isinstance(error, Exception | trio.Cancelled)
+
+
+def _is_fault(error: BaseException) -> bool:
+    """Whether an error shows a fault of trioloop's own (P21, R10)."""
+    return isinstance(error, InternalError | GrammarError) and raised_by(error) is None
 
 
 def _tell_failure(resources: Resources, signal: TurnSignal, ending: Ending, came: object) -> None:

@@ -1,0 +1,179 @@
+"""Who starts an agent's driver, and when the agent is idle again (R9).
+
+An idle agent has no task. A wake starts one in the nursery that the agent was made for; it opens
+the agent's own nursery, runs the driver there, and turns idle in its last synchronous stretch,
+which looks once more for a wake that came meanwhile. Whether a further turn opens by itself is
+decided in `machine/turn`.
+"""
+
+import contextvars
+from collections.abc import Callable
+from typing import Literal
+
+import trio
+
+from trioloop.agent.announcing import Announcer
+from trioloop.agent.driver import drive
+from trioloop.agent.notifications import Settled, StatusChanged
+from trioloop.agent.resources import Resources
+from trioloop.agent.signal import TurnSignal
+from trioloop.agent.stuck import name_while_stuck
+from trioloop.errors import StoreError
+from trioloop.machine.turn import goes_on
+from trioloop.session import Session
+
+Intent = Literal["by the rules", "go on", "stop"]
+
+
+class Supervisor:
+    """The work of one agent: its status, its open turn, its task.
+
+    Args:
+        session: the agent's log.
+        announcer: tells of what happens.
+        make_resources: what a driver works with, made when one starts.
+        on_fault: told of a fault of our own in the driver (R10).
+
+    Attributes:
+        status: whether the agent works (S2).
+        resources: what the running driver works with; None while idle.
+        leaving: disposal has begun, so no further turn opens.
+    """
+
+    __slots__ = (
+        "_announcer",
+        "_context",
+        "_intent",
+        "_make_resources",
+        "_nursery",
+        "_on_fault",
+        "_session",
+        "_signal",
+        "_turned_idle",
+        "_working",
+        "leaving",
+        "status",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        announcer: Announcer,
+        make_resources: Callable[[], Resources],
+        on_fault: Callable[[Exception], None],
+    ) -> None:
+        self.status: Literal["idle", "running"] = "idle"
+        self.leaving = False
+        self._session = session
+        self._announcer = announcer
+        self._make_resources = make_resources
+        self._on_fault = on_fault
+        self._context = contextvars.copy_context()  # the agent's own, not those of who wakes it
+        self._intent: Intent = "by the rules"  # what a wake or a cancel asked for between turns
+        self._working: Resources | None = None
+        self._signal: TurnSignal | None = None
+        self._nursery: trio.Nursery | None = None
+        self._turned_idle: trio.Event | None = None  # made only while somebody waits
+        session.on_failure = self._store_failed
+
+    @property
+    def turn(self) -> TurnSignal | None:
+        """The open turn; None: there is none."""
+        return self._signal if self._signal is not None and self._signal.open else None
+
+    # What others ask of it
+
+    def wake(self, nursery: trio.Nursery, *, explicit: bool) -> None:
+        """Start the driver, or let the one that runs look again. Synchronous.
+
+        In an open turn a waking message speaks for itself (R4, I4); only an explicit wake is kept.
+        """
+        if explicit or self.turn is None:
+            self._intent = "go on"
+        if self.status == "idle":
+            self.status = "running"
+            self._announcer.tell(StatusChanged("running"))
+            name = f"agent {self._session.name}"
+            self._context.run(lambda: nursery.start_soon(self._run, name=name))
+
+    def cancel(self, cause: str, *, keeps_inbox: bool) -> None:
+        """Cancel the open turn, or drop a wake that has not opened one yet (I3). Synchronous."""
+        signal = self.turn
+        if signal is None:
+            self._intent = "stop" if self.status == "running" else self._intent
+            return
+        signal.keeps_inbox = signal.keeps_inbox and keeps_inbox
+        if self._nursery is not None and not signal.scope.cancel_called:
+            self._nursery.start_soon(name_while_stuck, self.resources, signal)
+        signal.cancel(cause)
+
+    async def wait_idle(self) -> None:
+        """Wait until the agent is idle. A checkpoint."""
+        while self.status == "running":
+            if self._turned_idle is None:
+                self._turned_idle = trio.Event()
+            await self._turned_idle.wait()
+        await trio.lowlevel.checkpoint()
+
+    # What the driver asks of it
+
+    @property
+    def resources(self) -> Resources:
+        """What the driver works with."""
+        if self._working is None:
+            self._working = self._make_resources()
+        return self._working
+
+    def wants_turn(self) -> bool:
+        """Whether a further turn is to open (R4, I3, I4)."""
+        state = self._session.state
+        if self.leaving or self._intent == "stop" or not len(state.inbox):
+            return False
+        if self._intent == "go on":
+            return True
+        return state.last_turn is not None and goes_on(state.last_turn, state.inbox)
+
+    def turn_opens(self, signal: TurnSignal) -> None:
+        """Take the signal of the turn that is about to open."""
+        self._signal = signal
+        self._intent = "by the rules"
+
+    def chain_settled(self, settled: Settled) -> None:
+        """Tell the outcome of a chain of turns."""
+        self._announcer.settled(settled)
+
+    # The task
+
+    async def _run(self) -> None:
+        fault: Exception | None = None
+        try:
+            while True:
+                async with trio.open_nursery() as self._nursery:
+                    try:
+                        await drive(self)
+                    except Exception as error:  # a fault of our own: told below, never lost
+                        fault = error
+                self._nursery = None
+                if fault is not None or self._session.failure or not self.wants_turn():
+                    return
+        finally:
+            self._turn_idle(fault)
+
+    @trio.lowlevel.enable_ki_protection
+    def _turn_idle(self, fault: Exception | None) -> None:
+        """The last stretch: no await from the last look to here."""
+        self._nursery = None
+        self._working = None
+        self._intent = "by the rules"
+        self.status = "idle"
+        self._announcer.driver_stopped(fault)
+        self._announcer.tell(StatusChanged("idle"))
+        idle, self._turned_idle = self._turned_idle, None
+        if idle is not None:
+            idle.set()
+        if fault is not None:
+            self._on_fault(fault)
+
+    def _store_failed(self, error: StoreError) -> None:
+        if self.turn is not None:
+            self.turn.fail_store(error)
