@@ -1,0 +1,65 @@
+"""CI says which tests were skipped, and refuses a skip that nobody allowed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CI = Path(__file__).resolve().parent.parent / ".ci"
+SUITE = """
+import pytest
+
+@pytest.mark.skip(reason="no such server here")
+@pytest.mark.parametrize("port", [1, 2])
+def test_server(port):
+    pass
+
+@pytest.mark.xfail(reason="not yet")
+def test_expected_to_fail():
+    assert False
+"""
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    """What pytest prints of a suite with skips, run as CI runs it."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    command = [sys.executable, "-m", "pytest", "-rsx", "--no-fold-skipped"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    log = tmp_path / "tests.log"
+    log.write_text(run.stdout)
+    return log
+
+
+def _judge(output: Path, *allowed: str) -> subprocess.CompletedProcess[str]:
+    allowed_file = output.with_name("allowed_skips.txt")
+    allowed_file.write_text("# a comment\n\n" + "\n".join(allowed))
+    command = [sys.executable, str(CI / "skips.py"), str(output), str(allowed_file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_skip_that_nobody_allowed_fails_and_is_named(output: Path) -> None:
+    judged = _judge(output, "test_suite.py::test_server* - no such server here")
+    assert judged.returncode == 1
+    assert "NOT ALLOWED: test_suite.py::test_expected_to_fail - not yet" in judged.stdout
+
+
+def test_allowed_skips_pass_and_are_named(output: Path) -> None:
+    judged = _judge(output, "*::test_server* - no such server*", "test_suite.py::test_e* - not yet")
+    assert judged.returncode == 0
+    assert "test_suite.py::test_server[1] - no such server here" in judged.stdout
+    assert "tests that were skipped: 3" in judged.stdout
+
+
+def test_a_skip_for_another_reason_is_not_allowed(output: Path) -> None:
+    judged = _judge(output, "*::test_server* - the moon is full", "*::test_e* - not yet")
+    assert judged.returncode == 1
+
+
+def test_readme_has_the_two_blocks_that_ci_runs() -> None:
+    for number, expected in ((1, "trioloop run"), (2, "pytest")):
+        command = [sys.executable, str(CI / "readme_block.py"), str(number)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert expected in run.stdout
