@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-SUMMARY = re.compile(r"^(?:SKIPPED|XFAIL) (?!\[)(?P<test>.+?) - (?P<reason>.*)$", re.MULTILINE)
+SUMMARY = re.compile(
+    r"^(?:SKIPPED|XFAIL) (?!\[)(?P<test>.+?) - (?:Skipped: )?(?P<reason>.*)$", re.MULTILINE
+)
 FOLDED = re.compile(r"^SKIPPED \[\d+\].*$", re.MULTILINE)
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -21,9 +21,10 @@ def test_expected_to_fail():
 """
 
 
-@pytest.fixture
-def output(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What pytest prints of a suite with skips, run as CI runs it."""
+    tmp_path = tmp_path_factory.mktemp("suite")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_suite.py").write_text(SUITE)
     command = [sys.executable, "-m", "pytest", "-rsx", "--no-fold-skipped"]
