@@ -118,7 +118,8 @@ def _splice(state: State, event: Event, data: InboxSpliced) -> Phase | None:
         state.fates[pending.message.id] = Fate("pending", event.seq, data.list, pending=pending)
     state.inbox = state.inbox.spliced(data)
     if event.seq == state.fork_due:
-        state.fork_due = event.seq + 1 if len(state.inbox) else -1
+        more = data.outcome == "forked" and len(state.inbox) > 0
+        state.fork_due = event.seq + 1 if more else -1
     return None
 
 
