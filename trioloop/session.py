@@ -76,6 +76,17 @@ class Session:
         self._events = list(events)
         self.state = fold(self._events)
 
+    def adopt(self, events: Iterable[Event]) -> None:
+        """Begin with events that another log has, as this log's own: they go to the store, too.
+
+        Raises:
+            GrammarError: they are no valid log.
+        """
+        sealed = [seal(event) for event in events]
+        self.load(event for event, _ in sealed)
+        if self._journal is not None:
+            self._journal.append([(event.seq, payload) for event, payload in sealed])
+
     def attach(self, journal: Journal) -> None:
         """Let the log go to a store from here on."""
         self._journal = journal

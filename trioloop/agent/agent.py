@@ -4,8 +4,8 @@ A handle is registered from `create_agent` or `resume_agent` until it is dispose
 works behind it is in `supervisor` and below; an idle agent is this handle and a folded log.
 """
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeVar
 
 import trio
 
@@ -27,6 +27,8 @@ from trioloop.messages import Content, MessageList, UserMessage
 from trioloop.prompt import Prompt
 from trioloop.session import Session
 from trioloop.tools.registry import ToolRegistry
+
+ResultT = TypeVar("ResultT")
 
 
 class Agent:
@@ -275,6 +277,20 @@ class Agent:
         self._check_outside("wait_idle")
         await self._supervisor.wait_idle()
 
+    async def run_maintenance(self, job: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        """Run `await job()` between turns: no turn is open, and none opens before it ends (I7).
+
+        A checkpoint. A wake that comes meanwhile opens its turn afterwards.
+
+        Raises:
+            AgentBusyError: called from inside the agent's own turn.
+            AgentDisposedError: the agent was disposed of, before or meanwhile.
+            Exception: whatever the job raised.
+        """
+        self._check_outside("run_maintenance")
+        self._check_open()
+        return await self._supervisor.maintain(job)
+
     def _check_outside(self, what: str) -> None:
         turn = self.turn
         if turn is not None and is_inside(turn):
@@ -316,7 +332,7 @@ class Agent:
         """Cancel with a cause and let the rest follow; the event is set when it is done."""
         if self._disposal is None:
             self.cancel(cause, discard_inbox=discard_inbox)
-            self._supervisor.leaving = True
+            self._supervisor.leave()
             self._disposal = trio.Event()
             self._surroundings.nursery.start_soon(self._finish_disposal, self._disposal)
         return self._disposal
@@ -326,6 +342,7 @@ class Agent:
         # grace_s + post_s + close_s, but for a body that swallows its cancel (T13).
         with trio.CancelScope(shield=True):
             await self._supervisor.wait_idle()
+            await self._supervisor.maintain_nothing()
             with trio.move_on_after(self._surroundings.limits.close_s):
                 await self.session.release()
         self._surroundings.forget(self.name)

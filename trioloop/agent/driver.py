@@ -34,6 +34,11 @@ class Desk(Protocol):
         """The services that it works with."""
         ...
 
+    @property
+    def between_turns(self) -> trio.Lock:
+        """Held while a chain of turns runs."""
+        ...
+
     def wants_turn(self) -> bool:
         """Whether a further turn is to open (R4, I3, I4)."""
         ...
@@ -53,11 +58,13 @@ async def drive(desk: Desk) -> None:
     A checkpoint. Host cancellation is raised from here once the open turn is closed in the log.
     """
     await trio.lowlevel.checkpoint_if_cancelled()
-    while await _store_is_good(desk.resources) and desk.wants_turn():
-        closed = await _run_chain(desk)
+    while await _store_is_good(desk.resources):
+        async with desk.between_turns:
+            if not desk.wants_turn():
+                return
+            closed = await _run_chain(desk)
         if closed.raised is not None:
             raise closed.raised
-        await trio.lowlevel.checkpoint_if_cancelled()
 
 
 async def _store_is_good(resources: Resources) -> bool:

@@ -7,8 +7,8 @@ decided in `machine/turn`.
 """
 
 import contextvars
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeVar
 
 import trio
 
@@ -18,10 +18,11 @@ from trioloop.agent.notifications import Settled, StatusChanged
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
 from trioloop.agent.stuck import name_while_stuck
-from trioloop.errors import StoreError
+from trioloop.errors import AgentDisposedError, StoreError
 from trioloop.machine.turn import goes_on
 from trioloop.session import Session
 
+ResultT = TypeVar("ResultT")
 Intent = Literal["by the rules", "go on", "stop"]
 
 
@@ -42,8 +43,10 @@ class Supervisor:
 
     __slots__ = (
         "_announcer",
+        "_between_turns",
         "_context",
         "_intent",
+        "_maintenance",
         "_make_resources",
         "_nursery",
         "_on_fault",
@@ -73,6 +76,8 @@ class Supervisor:
         self._working: Resources | None = None
         self._signal: TurnSignal | None = None
         self._nursery: trio.Nursery | None = None
+        self._between_turns: trio.Lock | None = None  # made when the agent first works
+        self._maintenance: trio.CancelScope | None = None
         self._turned_idle: trio.Event | None = None  # made only while somebody waits
         session.on_failure = self._store_failed
 
@@ -115,7 +120,38 @@ class Supervisor:
             await self._turned_idle.wait()
         await trio.lowlevel.checkpoint()
 
+    async def maintain(self, job: Callable[[], Awaitable[ResultT]]) -> ResultT:
+        """Run a job while no turn is open and none opens. A checkpoint.
+
+        Raises:
+            AgentDisposedError: disposal began meanwhile, which cancels the job.
+        """
+        async with self.between_turns:
+            with trio.CancelScope() as self._maintenance:
+                if not self.leaving:
+                    return await job()
+        raise AgentDisposedError(f"{self._session.name!r} was disposed of during maintenance")
+
+    async def maintain_nothing(self) -> None:
+        """Wait until nobody maintains the agent any more. A checkpoint where somebody does."""
+        if self._between_turns is not None:
+            async with self._between_turns:
+                pass
+
+    def leave(self) -> None:
+        """Open no further turn, and end the maintenance that may run. Synchronous."""
+        self.leaving = True
+        if self._maintenance is not None:
+            self._maintenance.cancel()
+
     # What the driver asks of it
+
+    @property
+    def between_turns(self) -> trio.Lock:
+        """Held by whoever must not be interrupted by a turn: a chain of turns, or maintenance."""
+        if self._between_turns is None:
+            self._between_turns = trio.Lock()
+        return self._between_turns
 
     @property
     def resources(self) -> Resources:

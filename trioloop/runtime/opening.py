@@ -5,14 +5,17 @@ The one place where stored bytes become a live `Session`. Who may open what when
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 
 from trioloop.codec import decode_event
-from trioloop.events import FORMAT, SessionOpened
+from trioloop.errors import InvalidInputError, OpenTurnError
+from trioloop.events import FORMAT, Event, SessionOpened
 from trioloop.ids import SessionId
+from trioloop.log.fold import LogState
 from trioloop.log.repair import repair
+from trioloop.machine.inbox import clear
 from trioloop.ports import Lease, Owner, SessionStore
 from trioloop.session import Session
 from trioloop.store.writer import StoreWriter
@@ -45,6 +48,37 @@ class SessionOpener:
         session.append(SessionOpened(format=FORMAT, session=name, created=self.clock(), cwd=cwd))
         return session
 
+    async def fork(
+        self, name: SessionId, parent: Sequence[Event], *, at_seq: int | None, cwd: str | None
+    ) -> Session:
+        """A new session that begins with another's events up to `at_seq` (D6). A checkpoint.
+
+        Raises:
+            InvalidInputError: the parent has no such event.
+            OpenTurnError: the cut would fall inside a turn; it names the nearest that doesn't.
+            SessionExistsError: the store has one of that name.
+        """
+        inherited = forked(parent, at_seq)
+        lease = await self.store.open(name, _owner(), create=True)
+        session = Session(name, clock=self.clock)
+        self._attach(session, lease, crc=0)
+        opened = parent[0].data
+        assert isinstance(opened, SessionOpened)  # the grammar's first rule
+        first = SessionOpened(
+            format=FORMAT,
+            session=name,
+            created=self.clock(),
+            parent=opened.session,
+            fork_seq=len(inherited),
+            depth=opened.depth + 1,
+            cwd=cwd,
+        )
+        session.adopt([Event(0, parent[0].time, first), *inherited])
+        drops = clear(session.state.inbox, "forked")
+        if drops:
+            session.append(*drops)
+        return session
+
     async def resume(self, name: SessionId) -> Session:
         """A stored session, loaded and repaired (D4). A checkpoint.
 
@@ -67,6 +101,14 @@ class SessionOpener:
             session.append(*closing)
         return session
 
+    async def read(self, name: SessionId) -> Sequence[Event]:
+        """The events of a stored session, without taking the right to write it. A checkpoint.
+
+        Raises:
+            UnknownSessionError: the store has none of that name.
+        """
+        return [decode_event(row.payload) for row in await self.store.read(name)]
+
     def _attach(self, session: Session, lease: Lease, *, crc: int) -> None:
         journal = self.writer.journal(
             lease,
@@ -75,6 +117,28 @@ class SessionOpener:
             on_failure=session.store_failed,
         )
         session.attach(journal)
+
+
+def forked(parent: Sequence[Event], at_seq: int | None) -> Sequence[Event]:
+    """The events that a fork inherits: those after the first, up to the cut.
+
+    Raises:
+        InvalidInputError: the parent has no such event.
+        OpenTurnError: the cut falls inside a turn.
+    """
+    last = len(parent) - 1
+    cut = last if at_seq is None else at_seq
+    if not 0 <= cut <= last:
+        raise InvalidInputError(f"at_seq must be 0 to {last}, the parent's last, not {cut}")
+    state = LogState()
+    outside = 0
+    for event in parent[: cut + 1]:
+        state.apply(event)
+        if state.turn is None:
+            outside = event.seq
+    if outside != cut and at_seq is not None:
+        raise OpenTurnError(cut, outside)
+    return parent[1 : outside + 1]
 
 
 def _owner() -> Owner:

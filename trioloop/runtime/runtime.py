@@ -6,7 +6,7 @@ nursery of the agents; it leaves in reverse (R9). What an agent does is in `agen
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,7 +22,7 @@ from trioloop.errors import (
     SessionExistsError,
     SessionLockedError,
 )
-from trioloop.events import CallConfig
+from trioloop.events import CallConfig, Event
 from trioloop.hooks.dispatch import Registration
 from trioloop.hooks.points import Hooks
 from trioloop.ids import Ids, SessionId, session_id
@@ -148,10 +148,49 @@ class Runtime:
             raise SessionLockedError(f"session {name!r}", "an agent of this runtime")
         return await self._open(chosen, lambda: self._opener.resume(chosen), tools, config)
 
+    async def fork_agent(
+        self,
+        parent: str,
+        name: str | None = None,
+        *,
+        at_seq: int | None = None,
+        tools: Iterable[Tool | Function] = (),
+        config: CallConfig | None = None,
+    ) -> Agent:
+        """A new agent that begins where another session was, pending messages left out (D6).
+
+        A checkpoint. The parent may be live; it isn't changed.
+
+        Args:
+            parent: the name of the session to begin with.
+            name: of the new session; left out, one is made.
+            at_seq: the last event to inherit; left out, the last one outside of a turn.
+            tools: of the new agent alone.
+            config: the settings of its requests; left out, the runtime's.
+
+        Raises:
+            InvalidInputError: the parent has no event `at_seq`, or a name has a wrong form.
+            OpenTurnError: `at_seq` lies inside a turn.
+            SessionExistsError: a live agent or the store has the new name.
+            UnknownSessionError: there is no such parent.
+        """
+        chosen = self._surroundings.ids.session() if name is None else session_id(name)
+        events = await self._events_of(session_id(parent))
+        return await self._open(
+            chosen,
+            lambda: self._opener.fork(chosen, events, at_seq=at_seq, cwd=os.getcwd()),
+            tools,
+            config,
+        )
+
+    async def _events_of(self, name: SessionId) -> Sequence[Event]:
+        live = self._agents.get(name)
+        return await self._opener.read(name) if live is None else live.session.events()
+
     async def _open(
         self,
         name: SessionId,
-        opening: Callable[[], Any],  # awaited below, a Session
+        opening: Callable[[], Awaitable[Session]],
         tools: Iterable[Tool | Function],
         config: CallConfig | None,
     ) -> Agent:
@@ -160,7 +199,7 @@ class Runtime:
             raise SessionExistsError(f"an agent {name!r} is live already: choose another name")
         self._opening.add(name)
         try:
-            session: Session = await opening()
+            session = await opening()
         finally:
             self._opening.discard(name)
         if self._closing:  # meanwhile: nobody else would give the lease back
