@@ -75,7 +75,7 @@ async def record() -> Recording:
         await trio.sleep(60)
         agent.cancel("user")
         await agent.wait_idle()
-        recording.events.extend(agent.session.events)
+        recording.events.extend(agent.session.events())
     return recording
 
 
