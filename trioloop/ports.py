@@ -13,6 +13,7 @@ from trioloop.chunks import Chunk
 from trioloop.events import CallConfig
 from trioloop.ids import CallId, MessageId, SessionId
 from trioloop.log.rebuild import Request
+from trioloop.machine.backoff import retry_delay_s
 from trioloop.messages import (
     Block,
     Content,
@@ -184,14 +185,43 @@ class Capabilities:
     parallel_tool_calls: bool = True
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class RetryPolicy:
-    """How a model's provider wants failures retried; `plugins.retry` follows it."""
+    """How a model's provider wants failures retried; `plugins.retry` follows it.
+
+    Attributes:
+        retries_max: retries after the first attempt of a step, until one succeeds.
+        first_delay_s: seconds before the first; each further one waits twice as long.
+        delay_max_s: seconds that none of those is longer than.
+        jitter: the largest part of such a delay, 0 to 1, that chance takes off.
+        asked_delay_max_s: the longest wait that a provider may ask for; beyond it there is none.
+    """
 
     retries_max: int = 5
     first_delay_s: float = 0.5
     delay_max_s: float = 10.0
     jitter: float = 0.1
+    asked_delay_max_s: float = 120.0
+
+    def delay_s(self, retry: int, asked_s: float | None, random: float) -> float | None:
+        """Seconds before a retry; None: there is none.
+
+        Args:
+            retry: which one, from 1.
+            asked_s: seconds that the provider asked to wait, if it did.
+            random: a number from 0 to 1, for the jitter.
+        """
+        if retry > self.retries_max:
+            return None
+        return retry_delay_s(
+            retry,
+            asked_s=asked_s,
+            asked_max_s=self.asked_delay_max_s,
+            first_s=self.first_delay_s,
+            max_s=self.delay_max_s,
+            jitter=self.jitter,
+            random=random,
+        )
 
 
 ChunkStream: TypeAlias = AsyncIterator[Sequence[Chunk]]

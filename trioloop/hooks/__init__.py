@@ -25,6 +25,7 @@ from trioloop.hooks.points import (
     TurnStopping,
     Withhold,
 )
+from trioloop.ports import RetryPolicy
 
 __all__ = [
     "Accept",
@@ -44,6 +45,7 @@ __all__ = [
     "Replace",
     "RequestProposal",
     "Retry",
+    "RetryPolicy",
     "SectionText",
     "Serial",
     "StreamRequest",

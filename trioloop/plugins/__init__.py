@@ -1,0 +1,8 @@
+"""Policies, each made with public hooks, tools and events alone.
+
+Each is an async context manager over a runtime: `open_runtime(plugins=[retry()])`.
+"""
+
+from trioloop.plugins.retry import retry
+
+__all__ = ["retry"]
