@@ -1,6 +1,7 @@
 """Policies, each made with public hooks, tools and events alone.
 
-Each is an async context manager over a runtime: `open_runtime(plugins=[retry()])`.
+Each is an async context manager over a runtime: `open_runtime(plugins=[retry])`, or
+`async with retry(runtime):` where it needs options.
 """
 
 from trioloop.plugins.retry import retry

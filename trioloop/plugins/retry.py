@@ -5,21 +5,26 @@ The loop has no retry policy of its own: without this plugin a failed attempt en
 
 import random as chance
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 
 from trioloop import Runtime
 from trioloop.hooks import AttemptFailed, Next, Retry, RetryPolicy
 
 
-def retry(
-    policy: RetryPolicy | None = None, *, random: Callable[[], float] = chance.random
-) -> Callable[[Runtime], AbstractAsyncContextManager[None]]:
-    """A plugin that retries attempts whose failure may pass, in the open step.
+@asynccontextmanager
+async def retry(
+    runtime: Runtime,
+    *,
+    policy: RetryPolicy | None = None,
+    random: Callable[[], float] = chance.random,
+) -> AsyncIterator[None]:
+    """Retry attempts whose failure may pass, in the open step, while the block is open.
 
-    Other listeners of `agent.request_error` that were registered after it are asked first; what
-    they answer stands.
+    Listeners of `agent.request_error` that were registered after it are asked first; what they
+    answer stands.
 
     Args:
+        runtime: for all its agents.
         policy: how often and how patiently; None: as the failed model's own policy says.
         random: draws the jitter, from 0 to 1; a seeded one makes runs repeatable.
     """
@@ -32,9 +37,5 @@ def retry(
         delay = chosen.delay_s(len(attempt.earlier) + 1, attempt.failure.retry_after_s, random())
         return None if delay is None else Retry(delay)
 
-    @asynccontextmanager
-    async def plugin(runtime: Runtime) -> AsyncIterator[None]:
-        with runtime.hooks.request_error.add(answer):
-            yield
-
-    return plugin
+    with runtime.hooks.request_error.add(answer):
+        yield
