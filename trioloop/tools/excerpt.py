@@ -59,7 +59,7 @@ class HeadAndTail:
         """Whether nothing is missing."""
         return self.total <= self._bytes_max
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | bytearray) -> None:
         """Add a piece."""
         self.total += len(data)
         room = self._bytes_max - len(self._head)

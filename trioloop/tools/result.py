@@ -15,9 +15,7 @@ from trioloop.errors import EventEncodingError
 from trioloop.messages import Block, ImageBlock, Json, TextBlock
 from trioloop.ports import ToolOutcome
 from trioloop.tools.excerpt import clean, excerpt, size
-from trioloop.tools.strict import is_heavy, plain, refused, written
-
-__all__ = ["bounded", "is_heavy", "outcome_of"]
+from trioloop.tools.strict import is_light, plain, refused, written
 
 _KEPT_BYTES = 1 << 20
 _CLEANED_CHARACTERS_MAX = 1 << 20  # beyond it a text is cleaned only where it is kept
@@ -48,6 +46,13 @@ def outcome_of(value: object, *, bytes_max: int = _KEPT_BYTES) -> ToolOutcome:
         return ToolOutcome(content=_blocks(value))
     text, copy = written(value, bytes_max=bytes_max)
     return ToolOutcome(content=(TextBlock(text),), value=copy)
+
+
+def is_heavy(value: object) -> bool:
+    """Whether `outcome_of` may hold up other tasks with a value, so that it wants a thread."""
+    if isinstance(value, ToolOutcome):
+        return not (is_light(value.value) and is_light(value.meta))
+    return not isinstance(value, str | Block) and not is_light(value)
 
 
 def bounded(outcome: ToolOutcome, bytes_max: int) -> ToolOutcome:

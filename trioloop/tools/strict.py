@@ -31,12 +31,6 @@ _GROUP = 250  # members of an array or object looked at in one go
 _TEXT_CHARACTERS = 1 << 20  # of one string written in one go
 
 
-def is_heavy(value: object) -> bool:
-    """Whether writing a value may hold up other tasks. Looks at no more than 2,000 parts."""
-    value = getattr(value, "value", value) if type(value).__name__ == "ToolOutcome" else value
-    return not isinstance(value, str) and not _is_light(value)
-
-
 def written(value: object, path: str = "$", *, bytes_max: int) -> tuple[str, Json]:
     """A value as strict JSON text, and a plain copy of it; of a large plain one, itself.
 
@@ -48,7 +42,7 @@ def written(value: object, path: str = "$", *, bytes_max: int) -> tuple[str, Jso
     Raises:
         EventEncodingError: a part of it can't be written.
     """
-    if _is_light(value):
+    if is_light(value):
         raw = _exact(value)
         if raw is None:
             raw = _encoded(plain(value, path), path)
@@ -189,8 +183,8 @@ def _encoded(value: object, path: str) -> bytes:
         raise refused(value, path, str(error)) from None
 
 
-def _is_light(value: object) -> bool:
-    """Whether a value has little to write. Stops looking as soon as it has much."""
+def is_light(value: object) -> bool:
+    """Whether a value has little to write. Looks at no more than 2,000 parts of it."""
     weight = 0
     waiting = [value]
     while waiting:
@@ -233,7 +227,7 @@ class _Writer:
     def pieces(self, value: object, path: str, depth: int) -> Iterator[bytes]:
         if depth > _DEPTH_MAX:
             raise refused(value, path, f"nested deeper than {_DEPTH_MAX} levels, or inside itself")
-        if _is_light(value):
+        if is_light(value):
             yield self._light(value, path, depth)
         elif isinstance(value, str):
             yield from self._text(value)
@@ -269,7 +263,7 @@ class _Writer:
         separator = b"{"
         members = iter(value.items())
         while group := dict(islice(members, _GROUP)):
-            if _is_light(group):
+            if is_light(group):
                 yield separator + self._light(group, path, depth)[1:-1]
             else:
                 for key, item in group.items():
@@ -283,7 +277,7 @@ class _Writer:
         separator = b"["
         for start in range(0, len(value), _GROUP):
             group = value[start : start + _GROUP]
-            if (raw := _exact(list(group)) if _is_light(group) else None) is not None:
+            if (raw := _exact(list(group)) if is_light(group) else None) is not None:
                 yield separator + raw[1:-1]
             else:
                 for index, item in enumerate(group, start):
