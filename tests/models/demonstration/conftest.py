@@ -13,6 +13,7 @@ from trioloop.ids import CallId, SessionId
 from trioloop.log.rebuild import Request
 from trioloop.messages import (
     AssistantMessage,
+    Block,
     Message,
     TextBlock,
     ToolCallBlock,
@@ -79,7 +80,7 @@ class Asked:
             for start in chunks
             if isinstance(start, ToolCallStart)
         ]
-        content = (*([TextBlock(text)] if text else []), *calls)
+        content: tuple[Block, ...] = (*([TextBlock(text)] if text else []), *calls)
         return AssistantMessage(content, "trioloop", "demonstration")
 
     async def give(self, *results: str, is_error: bool = False) -> list[tuple[str, Any]]:

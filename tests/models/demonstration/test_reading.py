@@ -154,27 +154,30 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=5,
 )
-schemas = st.recursive(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "type": st.sampled_from(["string", "integer", "array", "object", "null", "odd"]),
-            "enum": st.lists(json_values, max_size=3),
-            "format": st.text(max_size=5),
-            "$ref": st.sampled_from(["#/properties/a", "#", "elsewhere"]),
-            "pattern": st.sampled_from(["^a", "b$"]),
-            "minimum": st.integers(),
-        },
-    ),
-    lambda inner: st.fixed_dictionaries(
-        {"type": st.sampled_from(["array", "object", "string"])},
-        optional={
-            "items": inner,
-            "properties": st.dictionaries(st.sampled_from("abc"), inner),
-            "anyOf": st.lists(inner, max_size=3),
-        },
-    ),
-    max_leaves=6,
+schemas = (
+    st.recursive(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "type": st.sampled_from(["string", "integer", "array", "object", "null", "odd"]),
+                "enum": st.lists(json_values, max_size=3),
+                "format": st.text(max_size=5),
+                "$ref": st.sampled_from(["#/properties/a", "#", "elsewhere"]),
+                "pattern": st.sampled_from(["^a", "b$", "(", r"\p{L}"]),
+                "minimum": st.integers(),
+            },
+        ),
+        lambda inner: st.fixed_dictionaries(
+            {"type": st.sampled_from(["array", "object", "string"])},
+            optional={
+                "items": inner,
+                "properties": st.dictionaries(st.sampled_from("abc"), inner),
+                "anyOf": st.lists(inner, max_size=3),
+            },
+        ),
+        max_leaves=6,
+    )
+    | st.booleans()
 )
 
 

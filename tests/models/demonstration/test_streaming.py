@@ -26,11 +26,9 @@ def request(tool: Any, question: str = "add 2 and 3") -> Request:
 
 async def test_pieces_come_at_the_pace_that_was_asked(tool: Any, autojump_clock: Any) -> None:
     prepared = await DemonstrationModel(pace_s=0.5).prepare(CONFIG)
-    times = []
     async with prepared.stream(request(tool, "hello")) as stream:
         started = trio.current_time()
-        async for _ in stream:
-            times.append(trio.current_time() - started)
+        times = [trio.current_time() - started async for _ in stream]
     assert len(times) > 10
     assert times == pytest.approx([0.5 * (index + 1) for index in range(len(times))])
 

@@ -12,7 +12,6 @@ from trioloop.models.demonstration.words import PREPOSITIONS, is_content, split_
 Schema: TypeAlias = Mapping[str, Any]  # JSON Schema: any JSON value under any keyword
 
 _ORDER = ("const", "enum", "boolean", "integer", "number", "array", "object", "string")
-_REFERENCES_MAX = 20
 
 
 @attrs.frozen
@@ -83,6 +82,8 @@ def read_tool(declaration: ToolDeclaration) -> DeclaredTool:
 def parameters_of(schema: Schema, root: Schema) -> Iterator[Parameter]:
     """The parameters that an object schema declares, in order."""
     required = schema.get("required", ())
+    if not isinstance(schema.get("properties", {}), dict):
+        return
     for name, declared in schema.get("properties", {}).items():
         forms = tuple(sorted(resolve(declared, root), key=_rank))
         yield Parameter(
@@ -90,18 +91,22 @@ def parameters_of(schema: Schema, root: Schema) -> Iterator[Parameter]:
         )
 
 
-def resolve(schema: Schema, root: Schema, depth: int = 0) -> Iterator[Schema]:
-    """The alternatives of a schema, with references followed and null left out."""
-    if not isinstance(schema, dict) or depth > _REFERENCES_MAX:
+def resolve(
+    schema: Schema, root: Schema, followed: frozenset[str] = frozenset()
+) -> Iterator[Schema]:
+    """The alternatives of a schema, with references followed once and null left out."""
+    if not isinstance(schema, dict):
         return
-    if "$ref" in schema:
-        yield from resolve(_referred(schema["$ref"], root), root, depth + 1)
+    reference = schema.get("$ref")
+    if reference is not None:
+        if reference not in followed:
+            yield from resolve(_referred(reference, root), root, followed | {reference})
     elif alternatives := schema.get("anyOf") or schema.get("oneOf"):
         for alternative in alternatives:
-            yield from resolve(alternative, root, depth + 1)
+            yield from resolve(alternative, root, followed)
     elif isinstance(schema.get("type"), list):
         for kind in schema["type"]:
-            yield from resolve({**schema, "type": kind}, root, depth + 1)
+            yield from resolve({**schema, "type": kind}, root, followed)
     elif schema.get("type") != "null":
         yield {**schema, "$root": root}
 
@@ -109,6 +114,8 @@ def resolve(schema: Schema, root: Schema, depth: int = 0) -> Iterator[Schema]:
 def _referred(reference: str, root: Schema) -> Schema:
     found: Any = root
     for part in reference.removeprefix("#/").split("/"):
+        if not isinstance(found, dict):
+            return {}
         found = found.get(part.replace("~1", "/").replace("~0", "~"), {})
     resolved: Schema = found
     return resolved
@@ -138,7 +145,8 @@ def _rank(schema: Schema) -> int:
 
 
 def _description(declared: Schema, forms: tuple[Schema, ...]) -> str:
-    texts = (schema.get("description", "") for schema in (declared, *forms))
+    told = (schema for schema in (declared, *forms) if isinstance(schema, dict))
+    texts = (str(schema.get("description", "")) for schema in told)
     return " ".join(dict.fromkeys(text for text in texts if text))
 
 

@@ -26,6 +26,7 @@ class _Nothing:
 
 NOTHING = _Nothing()
 _DAYS = {"today": 0, "tomorrow": 1, "yesterday": -1}
+_DEPTH_MAX = 8
 _BLANKS = re.compile(r"[\s_-]+")
 
 
@@ -44,16 +45,23 @@ class Reader:
             "boolean": self._flag,
             "integer": self._number,
             "number": self._number,
-            "array": self._list,
-            "object": self._object,
             "string": self._text,
         }
 
     def read(self, tokens: Sequence[Token], forms: Sequence[Schema]) -> object:
         """The value that all of `tokens` make for one of the forms, or NOTHING."""
-        for form in forms:
-            read = self._readers.get(form_of(form))
-            value = read(tokens, form) if read is not None and tokens else NOTHING
+        return self._read(tokens, forms, 0)
+
+    def _read(self, tokens: Sequence[Token], forms: Sequence[Schema], depth: int) -> object:
+        for form in forms if tokens and depth < _DEPTH_MAX else ():
+            kind = form_of(form)
+            if kind == "array":
+                value = self._list(tokens, form, depth)
+            elif kind == "object":
+                value = self._object(tokens, form, depth)
+            else:
+                read = self._readers.get(kind)
+                value = read(tokens, form) if read is not None else NOTHING
             if value is not NOTHING and is_valid(value, form):
                 return value
         return NOTHING
@@ -97,7 +105,7 @@ class Reader:
             return int(value) if float(value).is_integer() else NOTHING
         return value if math.isfinite(value) else NOTHING
 
-    def _list(self, tokens: Sequence[Token], form: Schema) -> object:
+    def _list(self, tokens: Sequence[Token], form: Schema, depth: int) -> object:
         if len(tokens) == 1 and isinstance(tokens[0].value, list):
             return tokens[0].value
         groups = _groups(tokens)
@@ -105,12 +113,12 @@ class Reader:
         if not groups or len(places) != len(groups):
             return NOTHING
         values = [
-            self.read(group, forms_of(place, form))
+            self._read(group, forms_of(place, form), depth + 1)
             for group, place in zip(groups, places, strict=True)
         ]
         return NOTHING if NOTHING in values else values
 
-    def _object(self, tokens: Sequence[Token], form: Schema) -> object:
+    def _object(self, tokens: Sequence[Token], form: Schema, depth: int) -> object:
         if len(tokens) == 1 and isinstance(tokens[0].value, dict):
             return tokens[0].value
         found: dict[str, object] = {}
@@ -120,7 +128,7 @@ class Reader:
             schema = form.get("properties", {}).get(
                 plain(group[0]), form.get("additionalProperties", {})
             )
-            found[plain(group[0])] = self.read(group[2:], forms_of(schema, form))
+            found[plain(group[0])] = self._read(group[2:], forms_of(schema, form), depth + 1)
         return NOTHING if NOTHING in found.values() or not found else found
 
     def _text(self, tokens: Sequence[Token], form: Schema) -> object:
@@ -279,10 +287,15 @@ def _in_bounds(value: Any, schema: Schema) -> bool:
 def _text_fits(value: Any, schema: Schema) -> bool:
     if not isinstance(value, str):
         return False
-    pattern = schema.get("pattern")
-    return schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", math.inf) and (
-        pattern is None or re.search(pattern, value) is not None
-    )
+    fits = schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", math.inf)
+    return fits and _matches(schema.get("pattern", ""), value)
+
+
+def _matches(pattern: str, value: str) -> bool:
+    try:
+        return re.search(pattern, value) is not None
+    except re.error:  # JSON Schema's dialect is another one; the tool itself will tell
+        return True
 
 
 def _list_fits(value: Any, schema: Schema) -> bool:
