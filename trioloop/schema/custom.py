@@ -67,7 +67,7 @@ class Customs:
         """A default as JSON; UNSET where it has no JSON form, so that none is shown."""
         try:
             text = msgspec.json.encode(value, enc_hook=_default_text)
-        except (TypeError, ValueError, msgspec.MsgspecError, RecursionError):
+        except Exception:  # whatever the default's own code raises
             return msgspec.UNSET
         return msgspec.json.decode(text)
 
