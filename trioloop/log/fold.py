@@ -34,7 +34,7 @@ from trioloop.events import (
 )
 from trioloop.log.grammar import CHECKS, Check, following
 from trioloop.log.phases import Phase
-from trioloop.log.state import Claimed, Fate, OpenCall, OpenStep, OpenTurn, State
+from trioloop.log.state import NO_USAGE, Claimed, Fate, OpenCall, OpenStep, OpenTurn, State
 from trioloop.messages import ToolResultMessage
 
 __all__ = ["Claimed", "Fate", "LogState", "OpenCall", "OpenStep", "OpenTurn", "check", "fold"]
@@ -218,10 +218,11 @@ def _context(state: State, event: Event, data: RequestContextLogged) -> None:
 def _answer(state: State, event: Event, data: AssistantMessageLogged) -> Phase:
     turn, step = state.turn, _open_step(state)
     assert turn is not None
-    _spend(state, data.usage)
+    _spend(state, turn, data.usage)
     step.admitted = False
     step.answer = data
-    state.surface.append_answer(event.seq, data)
+    calls = data.message.calls
+    state.surface.append_answer(event.seq, data, calls)
     if data.finish is None:
         return Phase.STOPPED
     turn.failures = ()
@@ -230,7 +231,6 @@ def _answer(state: State, event: Event, data: AssistantMessageLogged) -> Phase:
         turn.owed = "pause"
     elif reason == "length":
         turn.reason_so_far = "max-tokens"
-    calls = data.message.calls
     if not calls:
         return Phase.ANSWERED
     step.calls = {block.call: OpenCall(block, index) for index, block in enumerate(calls)}
@@ -243,7 +243,7 @@ def _answer(state: State, event: Event, data: AssistantMessageLogged) -> Phase:
 def _attempt(state: State, event: Event, data: AssistantAttemptLogged) -> Phase:
     turn, step = state.turn, _open_step(state)
     assert turn is not None
-    _spend(state, data.usage)
+    _spend(state, turn, data.usage)
     step.admitted = False
     step.attempts += 1
     if data.cancelled or not data.sent:
@@ -253,11 +253,10 @@ def _attempt(state: State, event: Event, data: AssistantAttemptLogged) -> Phase:
     return Phase.FAILED
 
 
-def _spend(state: State, usage: Usage | None) -> None:
+def _spend(state: State, turn: OpenTurn, usage: Usage | None) -> None:
     if usage is not None:
-        state.usage += usage
-        if state.turn is not None:
-            state.turn.usage += usage
+        state.usage = usage if state.usage is NO_USAGE else state.usage + usage
+        turn.usage = usage if turn.usage is NO_USAGE else turn.usage + usage
 
 
 def _call(state: State, event: Event, data: ToolCallStarted) -> None:

@@ -142,6 +142,8 @@ def _good_end(turn: OpenTurn, event: Event, data: TurnEnded) -> None:
 
 
 def _unadmitted(turn: OpenTurn, event: Event, data: TurnEnded) -> None:
+    if not (data.unadmitted or turn.claims or turn.passed):
+        return
     left = [(claim.pending.message.id, claim.list) for claim in turn.claimed]
     told = [(one.message, one.list) for one in data.unadmitted]
     if told != left:

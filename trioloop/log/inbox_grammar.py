@@ -23,8 +23,10 @@ def check_splice(state: State, event: Event, data: InboxSpliced) -> None:
     elif state.phase == Phase.CLAIMING:
         refuse(event, "section 4", "the first claim of the turn", "another change of the inbox")
     else:
-        _outcome(state, event, data, length)
-        _insertions(state, event, data)
+        if data.outcome is not None:
+            _outcome(state, event, data, length)
+        if data.inserted:
+            _insertions(state, event, data)
 
 
 def check_fork(state: State, event: Event) -> None:
@@ -59,8 +61,6 @@ def _claim(state: State, event: Event, data: InboxSpliced, length: int) -> None:
 
 
 def _outcome(state: State, event: Event, data: InboxSpliced, length: int) -> None:
-    if data.outcome is None:
-        return
     if not data.removed:
         refuse(event, "I2", f"a removal with the outcome {data.outcome}", "none")
     if data.outcome == "replaced":
@@ -86,7 +86,7 @@ def _insertions(state: State, event: Event, data: InboxSpliced) -> None:
     if data.outcome == "replaced":
         edited = state.inbox.of(data.list)[data.start].message.id
     ids = {pending.message.id for pending in data.inserted}
-    if len(ids) != len(data.inserted):
+    if len(ids) < len(data.inserted):
         refuse(event, "I1", "messages with different ids", "two of the same id")
     for pending in data.inserted:
         if pending.restored:

@@ -219,12 +219,13 @@ class Surface:
         self._seqs.append(seq)
         self._source.messages.append(message)
 
-    def append_answer(self, seq: int, data: AssistantMessageLogged) -> None:
-        """Add an answer, unless the model is not to see it again (E3)."""
+    def append_answer(
+        self, seq: int, data: AssistantMessageLogged, calls: Sequence[ToolCallBlock]
+    ) -> None:
+        """Add an answer with its calls, unless the model is not to see it again (E3)."""
         if not _is_shown(data):
             return
         self.append(seq, data.message)
-        calls = data.message.calls
         if calls:
             if self._wire_ids is None:
                 self._wire_ids = set()
