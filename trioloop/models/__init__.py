@@ -7,11 +7,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trioloop.models.deadlines import ConnectionLimits, Deadlines
+    from trioloop.models.demonstration import DemonstrationModel
+    from trioloop.models.openai_chat import OpenAIChat
     from trioloop.models.scripted import ScriptedModel
+    from trioloop.models.services import SERVICES, Dialect, Service, from_name
 
-__all__ = ["ScriptedModel"]
+__all__ = [
+    "SERVICES",
+    "ConnectionLimits",
+    "Deadlines",
+    "DemonstrationModel",
+    "Dialect",
+    "OpenAIChat",
+    "ScriptedModel",
+    "Service",
+    "from_name",
+]
 
-_ROOMS = {"ScriptedModel": "scripted"}
+_ROOMS = {
+    "SERVICES": "services",
+    "ConnectionLimits": "deadlines",
+    "Deadlines": "deadlines",
+    "DemonstrationModel": "demonstration",
+    "Dialect": "services",
+    "OpenAIChat": "openai_chat",
+    "ScriptedModel": "scripted",
+    "Service": "services",
+    "from_name": "services",
+}
 
 
 def __getattr__(name: str) -> object:
