@@ -121,7 +121,7 @@ def _members(value: object) -> Mapping[str, object] | list[object] | None:
     return None
 
 
-def _attrs_fields(kind: Any) -> tuple[attrs.Attribute[Any], ...]:  # Any: known only as it runs
+def _attrs_fields(kind: Any) -> tuple["attrs.Attribute[Any]", ...]:  # Any: known only as it runs
     found: tuple[attrs.Attribute[Any], ...] = attrs.fields(kind)
     return found
 
