@@ -64,79 +64,31 @@ with an error. That worker cancels the nursery, gives its work to a new one and 
 of the batch before it ends, when its error can't hurt anybody.
 """
 
-import math
-import types
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextvars import Context, copy_context
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import copy_context
+from typing import TypeVar
 
-import attrs
 import outcome
 import trio
 
-from trioloop.errors import LeakedCancelError
 from trioloop.machine.plan import Mode, Plan
+from trioloop.tools.isolation import first_of, in_context, left_nursery_open
+from trioloop.tools.job import Job, Watch
 from trioloop.tools.places import Capacity, Place, whole_number
+from trioloop.tools.plain import Call, PlainJob
+
+__all__ = ["Call", "run_calls", "run_jobs"]
 
 ResultT = TypeVar("ResultT")
-Watch: TypeAlias = Callable[[trio.Event], Awaitable[None]]
-
-
-class Job(Protocol):
-    """One call, as the pool drives it. Methods without `async` are one synchronous stretch.
-
-    An exception out of `admit` or `run` is the call's; one out of any other method is a fault that
-    stops the pool.
-    """
-
-    def mode(self) -> Mode | None:
-        """Its mode, read when it is about to start (T1). None: it needs no body and no place."""
-        ...
-
-    def start(self, scope: trio.CancelScope | None) -> bool:
-        """It starts. `scope` cancels it alone; there is one where the pool has a `watch`.
-
-        Returns:
-            Whether `admit` has to be awaited first.
-        """
-        ...
-
-    async def admit(self) -> bool:
-        """Ask whether it may run. Without a place, one call at a time, in order."""
-        ...
-
-    async def run(self, fence: trio.CancelScope, place: Place | None) -> None:
-        """Run its body, in a place and inside its fence."""
-        ...
-
-    def end(self, error: BaseException | None) -> BaseException | None:
-        """It has ended, by what its coroutine raised, if anything. Outside its fence.
-
-        Returns:
-            What has to stop the pool and go up; None: go on.
-        """
-        ...
-
-    def skip(self) -> None:
-        """It never started, and won't."""
-        ...
-
-    @property
-    def waits_for_policy(self) -> bool:
-        """Whether `post` has to be awaited before `record`."""
-        ...
-
-    async def post(self) -> None:
-        """Ask what becomes of its result. Ends in bounded time even when cancelled."""
-        ...
-
-    def record(self) -> None:
-        """Record its result."""
-        ...
 
 
 async def run_jobs(
-    jobs: Sequence[Job], *, limit: int, capacity: Capacity | None = None, watch: Watch | None = None
+    jobs: Sequence[Job],
+    *,
+    limit: int,
+    capacity: Capacity | None = None,
+    watch: Watch | None = None,
+    on_fault: Callable[[BaseException], None] | None = None,
 ) -> None:
     """Run the calls of a batch: each started in order, and ended, or skipped; all recorded.
 
@@ -148,12 +100,14 @@ async def run_jobs(
         capacity: places shared with other pools, one for each body.
         watch: runs in the calling task until the event it is given is set; cancelled, it may go
             on under a shield for as long as bodies do. With it, each call can be cancelled alone.
+        on_fault: told what is going to stop the pool, before anything is cancelled.
 
     Raises:
         InvalidInputError: the limit is no number from 1 on.
         BaseException: what stopped the pool.
     """
-    await _Pool(jobs, whole_number("limit", limit), capacity, watch).run()
+    pool = _Pool(jobs, whole_number("limit", limit), capacity, watch, on_fault)
+    await pool.run()
 
 
 class _Pool:
@@ -169,6 +123,7 @@ class _Pool:
         "_lot",
         "_mode",
         "_nursery",
+        "_on_fault",
         "_plan",
         "_posting",
         "_quiet",
@@ -179,12 +134,18 @@ class _Pool:
     )
 
     def __init__(
-        self, jobs: Sequence[Job], limit: int, capacity: Capacity | None, watch: Watch | None
+        self,
+        jobs: Sequence[Job],
+        limit: int,
+        capacity: Capacity | None,
+        watch: Watch | None,
+        on_fault: Callable[[BaseException], None] | None,
     ) -> None:
         self._jobs = jobs
         self._plan = Plan(len(jobs), limit)
         self._capacity = capacity
         self._watch = watch
+        self._on_fault = on_fault
         self._context = copy_context()
         self._lot = trio.lowlevel.ParkingLot()  # workers that may not start the head
         self._quiet = trio.lowlevel.ParkingLot()  # the starting call, which became a barrier
@@ -255,6 +216,8 @@ class _Pool:
         """Let nothing start any more, and cancel what runs. The first fault goes up."""
         if self._fault is None:
             self._fault = fault
+            if self._on_fault is not None:
+                self._on_fault(fault)
         self._nursery.cancel_scope.cancel()
 
     @trio.lowlevel.enable_ki_protection
@@ -340,7 +303,7 @@ class _Pool:
         finally:
             self._plan.end(index)
             self._record_ended()
-        return error is None or not _left_nursery_open()
+        return error is None or not left_nursery_open()
 
     async def _run_fenced(self, job: Job, asks: bool) -> BaseException | None:
         """Run a call inside its fence and in its own context variables.
@@ -349,13 +312,13 @@ class _Pool:
             What its coroutine raised.
         """
         context = copy_context()
-        place = None
+        place = None if self._capacity is None else Place(self._capacity)
         try:
             with trio.CancelScope() as fence:
                 if asks and not await in_context(context, job.admit()):
                     return None
-                if asks or self._capacity is not None:
-                    place = await self._wait_for_place(job, asks)
+                if asks or place is not None:
+                    await self._wait_for_place(job, asks, place)
                 self._plan.run(self._mode)
                 await in_context(context, job.run(fence, place), self._summon)
         except BaseException as error:  # whatever a body raises is its call's end
@@ -365,18 +328,15 @@ class _Pool:
                 place.give_back()
         return None
 
-    async def _wait_for_place(self, job: Job, asks: bool) -> Place | None:
+    async def _wait_for_place(self, job: Job, asks: bool, place: Place | None) -> None:
         """Wait for what the starting call may still have to wait for, and look once more."""
-        while asks and not self._plan.fits(mode := job.mode()):
-            await self._quiet.park()  # its arguments were changed, and made it a barrier
         if asks:
+            while not self._plan.fits(mode := job.mode()):
+                await self._quiet.park()  # its arguments were changed, and made it a barrier
             self._mode = mode
-        place = None
-        if self._capacity is not None:
-            place = Place(self._capacity)
+        if place is not None:
             await place.take()
         await trio.lowlevel.checkpoint_if_cancelled()
-        return place
 
     # The recording lane
 
@@ -419,71 +379,7 @@ class _Pool:
             self._summon()
 
 
-def _left_nursery_open() -> bool:
-    """Whether a body has left a nursery open in this worker; if so, it is cancelled."""
-    nurseries = trio.lowlevel.current_task().child_nurseries
-    for nursery in nurseries:
-        nursery.cancel_scope.cancel()
-    return bool(nurseries)
-
-
-@types.coroutine
-def in_context(
-    context: Context,
-    coroutine: Coroutine[Any, Any, ResultT],  # what it yields is Trio's own
-    at_first_wait: Callable[[], None] | None = None,
-) -> Generator[Any, Any, ResultT]:
-    """Await a coroutine whose context variables are those of `context`.
-
-    Args:
-        context: where it runs.
-        coroutine: what is awaited.
-        at_first_wait: called when it first hands control to Trio; a quick one never does.
-    """
-    step: Callable[[Any], Any] = coroutine.send
-    value: Any = None
-    while True:
-        try:
-            asked = context.run(step, value)
-        except StopIteration as end:
-            result: ResultT = end.value
-            return result
-        if at_first_wait is not None:
-            at_first_wait()
-            at_first_wait = None
-        try:
-            value = yield asked
-        except BaseException as error:  # thrown into us, so into the coroutine
-            step, value = coroutine.throw, error
-        else:
-            step = coroutine.send
-
-
-def first_of(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:
-    """The first exception of a kind in an error: itself, or a leaf of a group."""
-    if isinstance(error, BaseExceptionGroup):
-        return next((leaf for part in error.exceptions if (leaf := first_of(part, kind))), None)
-    return error if isinstance(error, kind) else None
-
-
 # The pool alone (T10)
-
-
-@attrs.frozen
-class Call(Generic[ResultT]):
-    """A call of an async function, for `run_calls`.
-
-    Attributes:
-        fn: what is called.
-        args: its positional arguments.
-        mode: whether it may overlap with others, or runs alone.
-    """
-
-    fn: Callable[..., Awaitable[ResultT]]
-    args: tuple[Any, ...] = ()  # whatever `fn` takes
-    mode: Mode = attrs.field(
-        default="concurrent", validator=attrs.validators.in_(("concurrent", "barrier"))
-    )
 
 
 async def run_calls(
@@ -506,7 +402,7 @@ async def run_calls(
         InvalidInputError: the limit is no number from 1 on.
         KeyboardInterrupt: a call raised it; the others have been cancelled.
     """
-    jobs = [_CallJob(call) for call in calls]
+    jobs = [PlainJob(call) for call in calls]
     if len(jobs) == 1:
         whole_number("limit", limit)
         await _run_alone(jobs[0])
@@ -515,62 +411,8 @@ async def run_calls(
     return [job.result for job in jobs]
 
 
-class _CallJob(Generic[ResultT]):
-    """A `Call` with what it came to."""
-
-    __slots__ = ("_call", "_value", "result")
-
-    waits_for_policy = False
-    result: outcome.Outcome[ResultT]
-
-    def __init__(self, call: Call[ResultT]) -> None:
-        self._call = call
-
-    def mode(self) -> Mode:
-        return self._call.mode
-
-    def start(self, scope: trio.CancelScope | None) -> bool:
-        return False
-
-    async def admit(self) -> bool:
-        return True
-
-    @trio.lowlevel.disable_ki_protection
-    async def run(self, fence: trio.CancelScope, place: Place | None) -> None:
-        self._value = await self._call.fn(*self._call.args)
-
-    def end(self, error: BaseException | None) -> BaseException | None:
-        if error is None:
-            self.result = outcome.Value(self._value)
-            return None
-        self.result = outcome.Error(_without_leak(error))
-        return first_of(error, KeyboardInterrupt)
-
-    def skip(self) -> None:
-        """The pool raises `Cancelled`, so nobody sees its result."""
-
-    async def post(self) -> None:
-        """There is no policy."""
-
-    def record(self) -> None:
-        """Its result is there already."""
-
-
-def _without_leak(error: BaseException) -> BaseException:
-    """An error without `Cancelled` of nobody's."""
-    if first_of(error, trio.Cancelled) is None:
-        return error
-    if isinstance(error, BaseExceptionGroup):
-        rest = error.split(trio.Cancelled)[1]
-        if rest is not None:
-            return rest
-    if trio.current_effective_deadline() == -math.inf:
-        return error
-    return LeakedCancelError("the call raised trio.Cancelled though nothing was cancelled")
-
-
 @trio.lowlevel.enable_ki_protection
-async def _run_alone(job: _CallJob[ResultT]) -> None:
+async def _run_alone(job: PlainJob[ResultT]) -> None:
     """A batch of one: in the task that asks, as nothing can overlap."""
     await trio.lowlevel.checkpoint_if_cancelled()
     error = None

@@ -1,0 +1,119 @@
+"""What the calls of one answer are given, and what they share while they run."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import attrs
+import trio
+
+from trioloop.errors import StoreError
+from trioloop.events import Event, EventData
+from trioloop.hooks import Hooks
+from trioloop.ids import CallId
+from trioloop.limits import Limits
+from trioloop.messages import UserMessage
+from trioloop.ports import AgentHandle, Approver
+from trioloop.tools.alarms import Alarms
+from trioloop.tools.failures import Cause
+from trioloop.tools.places import Capacity
+from trioloop.tools.registry import ResolvedToolSet
+from trioloop.tools.threads import ToolThreads
+
+
+class SessionLog(Protocol):
+    """What calls need of the session that they are recorded in."""
+
+    @property
+    def failure(self) -> StoreError | None:
+        """Why its store takes no more; None: it does."""
+        ...
+
+    def append(self, *facts: EventData) -> tuple[Event, ...]:
+        """Append facts, all or none."""
+        ...
+
+    async def gate(self) -> None:
+        """Wait until everything appended so far is durable (D2)."""
+        ...
+
+
+@attrs.frozen
+class ToolProgress:
+    """A running call reports progress."""
+
+    kind = "tool-progress"
+
+    call: CallId
+    message: str | None = None
+    done: float | None = None
+    total: float | None = None
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Batch:
+    """What a step gives its calls.
+
+    Attributes:
+        agent: whose calls.
+        session: where they are recorded.
+        tools: the step's tool set, with its guards.
+        hooks: of each scope, the widest first.
+        limits: how many may run, and for how long after a cancel.
+        threads: for synchronous bodies.
+        places: shared with other agents; None: only the agent's own limit counts.
+        approver: asks a person; None: nobody can be asked.
+        add_contexts: given the messages that results added, after all are recorded (T7).
+        notify: told of progress.
+        running: where each call of the batch can be found as long as it has no result (T12).
+    """
+
+    agent: AgentHandle
+    session: SessionLog
+    tools: ResolvedToolSet
+    hooks: tuple[Hooks, ...]
+    limits: Limits
+    threads: ToolThreads
+    places: Capacity | None
+    approver: Approver | None
+    add_contexts: Callable[[tuple[UserMessage, ...]], None]
+    notify: Callable[[Any], None]  # Any: the notifications are a matter of the floor above
+    running: dict[CallId, Any]  # Any: of `RunningCall`, which is made from this
+
+
+class Stoppable(Protocol):
+    """A call that can be told to stop."""
+
+    def cancel(self) -> None:
+        """Cancel it alone (T12)."""
+        ...
+
+    def stop(self, cause: Cause) -> None:
+        """Tell it to stop."""
+        ...
+
+
+class BatchRun:
+    """What the calls of one batch share while it runs."""
+
+    __slots__ = ("alarms", "batch", "failed", "post_left_s")
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.alarms = Alarms()
+        self.post_left_s = batch.limits.post_s
+        self.failed = False
+
+    def fail(self, fault: BaseException) -> None:
+        """The pool is about to stop; only what isn't a fault of its own is nobody's failure."""
+        self.failed = not isinstance(fault, KeyboardInterrupt | StoreError)
+
+    async def watch(self, jobs: Sequence[Stoppable], done: trio.Event) -> None:
+        """Keep the batch's times; cancelled, tell every call and keep them until all have ended."""
+        try:
+            await self.alarms.keep(done)
+        except trio.Cancelled:
+            for job in jobs:
+                job.stop("aborted")
+            with trio.CancelScope(shield=True):  # bounded by the bodies, see T13
+                await self.alarms.keep(done)
+            raise

@@ -1,0 +1,402 @@
+"""The pipeline of one call, and the batch of an answer's calls (tools.md sections 3 and 4).
+
+decode -> pre-policy -> guards -> durable gate -> body, inside what wraps it -> bounding ->
+post-policy -> recorded. When which call does which of these is up to the pool.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+
+import attrs
+import trio
+
+from trioloop.errors import ArgumentsError, EventEncodingError, StoreError
+from trioloop.events import ToolCallStarted, ToolDispatched, ToolResultLogged
+from trioloop.hooks import CallRequest
+from trioloop.messages import ToolCallBlock, UserMessage
+from trioloop.ports import Mode, ToolOutcome
+from trioloop.tools import failures, policies
+from trioloop.tools.batch import Batch, BatchRun, SessionLog, ToolProgress
+from trioloop.tools.body import Body
+from trioloop.tools.context import ToolContext
+from trioloop.tools.given import Given
+from trioloop.tools.isolation import first_of, without_cancelled
+from trioloop.tools.places import Place
+from trioloop.tools.pool import run_jobs
+from trioloop.tools.result import bounded, encoding_failed
+from trioloop.tools.tool import Tool
+
+__all__ = ["Batch", "RunningCall", "SessionLog", "ToolProgress", "run_batch"]
+
+
+async def run_batch(batch: Batch, calls: Sequence[ToolCallBlock], *, cut: bool = False) -> None:
+    """Run the calls of an answer; each has exactly one result in the log, in model order (G4).
+
+    A checkpoint. Cancelled, nothing starts any more; when all bodies have ended, everything is
+    recorded and `Cancelled` goes up.
+
+    Args:
+        batch: what they run with.
+        calls: the calls in model order.
+        cut: the answer was cut at max tokens, so none of them may run (P14).
+
+    Raises:
+        KeyboardInterrupt: it came while a body ran.
+        StoreError: the session's store failed while a call waited for it (P19).
+        Exception: the scheduler itself failed (P21).
+    """
+    run = BatchRun(batch)
+    jobs = [RunningCall(run, block) for block in calls]
+    batch.running.update((job.id, job) for job in jobs)
+    try:
+        if cut:
+            await _record_cut(jobs)
+        else:
+            await run_jobs(
+                jobs,
+                limit=batch.limits.calls_max,
+                capacity=batch.places,
+                watch=functools.partial(run.watch, jobs),
+                on_fault=run.fail,
+            )
+    except Exception:  # what is missing gets its result; then it goes on
+        for job in jobs:
+            if not job.recorded:
+                job.record_internal()
+        raise
+    finally:
+        for job in jobs:
+            batch.running.pop(job.id, None)
+        contexts = tuple(message for job in jobs for message in job.contexts)
+        if contexts:
+            batch.add_contexts(contexts)
+
+
+async def _record_cut(jobs: "Sequence[RunningCall]") -> None:
+    for job in jobs:
+        job.outcome = failures.cut()
+        job.record()
+    await trio.lowlevel.checkpoint()
+
+
+class RunningCall:
+    """One call of a batch, from the answer that asks for it to its result.
+
+    Attributes:
+        id: the call's id.
+        outcome: what it came to, once that is known.
+        contexts: messages that it adds to next-step (T7), once it is recorded.
+        recorded: whether its result is in the log.
+    """
+
+    __slots__ = (
+        "_arguments",
+        "_batch",
+        "_block",
+        "_body",
+        "_call_seq",
+        "_faults",
+        "_given",
+        "_request",
+        "_run",
+        "_scope",
+        "_skips_post",
+        "_tool",
+        "contexts",
+        "id",
+        "outcome",
+        "recorded",
+    )
+
+    def __init__(self, run: BatchRun, block: ToolCallBlock) -> None:
+        batch = run.batch
+        self.id = block.call
+        self.outcome: ToolOutcome | None = None
+        self.contexts: list[UserMessage] = []
+        self.recorded = False
+        self._run = run
+        self._batch = batch
+        self._block = block
+        self._body = Body(f"{block.name} ({block.call})", batch.limits, run.alarms, batch.threads)
+        self._tool: Tool | None = None
+        self._arguments: dict[str, object] = {}
+        self._faults: tuple[str, ...] = ()
+        self._request: CallRequest | None = None
+        self._call_seq: int | None = None
+        self._given = Given(batch, block.call)
+        self._skips_post = False
+
+    # Stopping it
+
+    def cancel(self) -> None:
+        """Cancel this call alone (T12): at once if it runs, when its turn comes if it waits."""
+        self.stop("cancelled")
+
+    def stop(self, cause: failures.Cause) -> None:
+        """Tell it to stop; only the first cause counts, and none after its end."""
+        if not self._given.closed:
+            self._body.stop(cause)
+
+    # Starting, as the pool asks
+
+    def mode(self) -> Mode | None:
+        """Its mode as the tools are now (T1); None: there is nothing to run."""
+        if self._body.cause is not None:
+            return None
+        tool = self._batch.tools.lookup(self._block.name)
+        if tool is not self._tool:
+            self._tool = tool
+            if tool is not None:
+                self._decode(tool)
+        if tool is None or self._faults:
+            return None
+        return tool.mode_of(self._arguments)
+
+    def _decode(self, tool: Tool) -> None:
+        raw = self._block.arguments
+        bytes_max = self._batch.limits.arguments_bytes_max
+        self._faults = ()
+        if len(raw) > bytes_max:
+            self._faults = (f"they have {len(raw)} characters; {bytes_max} bytes are allowed",)
+            return
+        try:
+            self._arguments = tool.decode(raw)
+        except ArgumentsError as error:
+            self._faults = error.faults
+
+    def start(self, scope: trio.CancelScope | None) -> bool:
+        """It starts (T5), unless it's known by now that it can't run."""
+        self._body.enter(scope)
+        self.outcome = self._refusal()
+        if self.outcome is not None:
+            return False
+        request = self._as_request()
+        asks = any(hooks.pre_execute for hooks in self._batch.hooks)
+        if not asks:
+            self.outcome = policies.ask_guards(self._batch.tools, request)
+        self._log_start(dispatched=not asks and self.outcome is None)
+        return asks
+
+    def _refusal(self) -> ToolOutcome | None:
+        """The outcome of a call that can't even start."""
+        if self._body.cause is not None:
+            self._skips_post = True
+            return failures.stopped(self._body.cause, ran=False)
+        if self._tool is None:
+            name = self._block.name
+            return failures.unknown_tool(name, self._batch.tools.near(name))
+        if self._faults:
+            return failures.invalid_arguments(self._tool.name, self._faults)
+        return None
+
+    def _as_request(self) -> CallRequest:
+        if self._request is None:
+            known = self._tool is not None and not self._faults
+            self._request = CallRequest(
+                agent=self._batch.agent,
+                call=self.id,
+                name=self._block.name,
+                arguments=policies.json_object(self._block.arguments) if known else {},
+                effects=self._tool.effects if self._tool is not None else "once",
+            )
+        return self._request
+
+    def _log_start(self, *, dispatched: bool) -> None:
+        block = self._block
+        fact = ToolCallStarted(self.id, block.name, block.arguments, dispatched)
+        self._call_seq = self._batch.session.append(fact)[0].seq
+
+    async def admit(self) -> bool:
+        """Ask the pre-policy, then the guards; `tool/dispatch` tells that they let it run."""
+        tool = self._tool
+        assert tool is not None
+        answer = await policies.ask_before(
+            self._batch.hooks, self._as_request(), tool, self._arguments, self._batch.approver
+        )
+        if isinstance(answer, policies.Admitted):
+            denial = policies.ask_guards(self._batch.tools, answer.request)
+            if denial is None:
+                return self._dispatch(answer)
+            answer = denial
+        self.outcome = answer
+        return False
+
+    def _dispatch(self, admitted: policies.Admitted) -> bool:
+        assert self._call_seq is not None
+        self._request = admitted.request
+        self._arguments = admitted.arguments
+        self._batch.session.append(ToolDispatched(self._call_seq, admitted.changed, admitted.by))
+        return True
+
+    # Running
+
+    async def run(self, fence: trio.CancelScope, place: Place | None) -> None:
+        """Run the body, behind the durable gate and inside what wraps it."""
+        tool = self._tool
+        if self.outcome is not None or tool is None:
+            return
+        if tool.effects != "read-only":
+            await self._batch.session.gate()
+        if any(hooks.execute for hooks in self._batch.hooks):
+            outcome = await policies.run_around(
+                self._batch.hooks, self._as_request(), lambda: self._run_body(tool, fence)
+            )
+        else:
+            outcome = await self._run_body(tool, fence)
+        self.outcome = self._bounded(outcome, tool.result_bytes_max)
+
+    async def _run_body(self, tool: Tool, fence: trio.CancelScope) -> ToolOutcome:
+        await trio.lowlevel.checkpoint_if_cancelled()  # what came before may have waited (R8)
+        return await self._body.run(tool, self._arguments, self._context, fence)
+
+    def _context(self, nursery: trio.Nursery | None) -> ToolContext:
+        return self._given.context(nursery, lambda: self._body.cause is not None)
+
+    def _bounded(self, outcome: ToolOutcome, bytes_max: int | None) -> ToolOutcome:
+        try:
+            return bounded(outcome, bytes_max or self._batch.limits.result_bytes_max)
+        except EventEncodingError as error:
+            return encoding_failed(error)
+
+    # Its end
+
+    def end(self, error: BaseException | None) -> BaseException | None:
+        """It has ended; what stopped it, if anything, decides what it came to."""
+        self._given.closed = True
+        interrupt = first_of(error, KeyboardInterrupt)
+        if interrupt is not None:
+            self._stop_short("aborted")
+            return interrupt
+        store = first_of(error, StoreError)
+        if store is not None:
+            return self._end_by_store(store)
+        if self._body.abandoned:
+            self.outcome = failures.abandoned()
+        elif error is not None:
+            self._end_by(error)
+        elif self.outcome is None:  # its fence swallowed the cancel of a thread that came in time
+            self._stop_short(self._body.cause or "aborted")
+        return None
+
+    def _end_by(self, error: BaseException) -> None:
+        rest = without_cancelled(error)
+        if rest is not None:  # bodies and policies give outcomes, so the fence itself raised this
+            self.outcome = failures.left_open(rest)
+        elif self._body.cause is not None:
+            self._stop_short(self._body.cause)
+        elif trio.current_effective_deadline() == -math.inf:
+            self._stop_short("aborted")
+        else:
+            self.outcome = failures.leaked()
+
+    def _end_by_store(self, error: BaseException) -> BaseException | None:
+        """Its own store's failure is nobody's result (D3); another's is the body's affair."""
+        if self._body.started and self._batch.session.failure is None:
+            self.outcome = failures.raised(error)
+            return None
+        self._stop_short("aborted")
+        return error
+
+    def _stop_short(self, cause: failures.Cause) -> None:
+        ran = self._body.started
+        if ran and self._body.ended and self._body.completed:
+            self.outcome = failures.withheld(
+                "The tool ran, but what wraps it was stopped before it was through with the result."
+            )
+            return
+        self.outcome = failures.internal() if self._run.failed else failures.stopped(cause, ran=ran)
+        self._skips_post = cause == "aborted"
+
+    def skip(self) -> None:
+        """It never started, and won't: the turn was cancelled."""
+        self._given.closed = True
+        if self._run.failed:
+            self.outcome = failures.internal()
+        else:
+            self.outcome = failures.stopped(self._body.cause or "aborted", ran=False)
+        self._skips_post = True
+
+    # Recording
+
+    @property
+    def waits_for_policy(self) -> bool:
+        """Whether a post-policy reads its outcome."""
+        return not self._skips_post and any(hooks.post_execute for hooks in self._batch.hooks)
+
+    async def post(self) -> None:
+        """Ask the post-policy. Cut off by a cancel, it is asked again, for `post_s` at most (T9).
+
+        The cancel isn't lost: it goes up when the batch is recorded.
+        """
+        if not await self._ask_post():
+            began = trio.current_time()
+            # Bounded by what the batch's policies have left of `post_s` after a cancel.
+            with trio.move_on_after(max(self._run.post_left_s, 0), shield=True):
+                await self._ask_post()
+            self._run.post_left_s -= trio.current_time() - began
+        if not self._skips_post:
+            self.outcome = failures.withheld(
+                "The result is withheld: the turn was cancelled before a policy had read it."
+            )
+            self._skips_post = True
+
+    async def _ask_post(self) -> bool:
+        """Ask once.
+
+        Returns:
+            Whether it's through.
+        """
+        assert self.outcome is not None
+        try:
+            outcome, contexts = await policies.ask_after(
+                self._batch.hooks, self._as_request(), self.outcome
+            )
+        except trio.Cancelled:
+            return False
+        except BaseExceptionGroup as error:
+            if without_cancelled(error) is not None:
+                raise
+            return False
+        self.outcome = self._vetted(outcome, contexts)
+        self._skips_post = True
+        return True
+
+    def _vetted(self, outcome: ToolOutcome, contexts: Sequence[UserMessage]) -> ToolOutcome:
+        """A vetted outcome, with all that joins next-step: the body's own, then the policy's."""
+        is_withheld = outcome.code == "TOOL_RESULT_WITHHELD"
+        if is_withheld:
+            self._given.contexts.clear()
+        bytes_max = self._tool.result_bytes_max if self._tool is not None else None
+        kept = self._bounded(outcome, bytes_max)
+        return attrs.evolve(kept, additional_contexts=(*kept.additional_contexts, *contexts))
+
+    def record(self) -> None:
+        """Record its one result."""
+        outcome = self.outcome if self.outcome is not None else failures.internal()
+        try:
+            self._append(outcome)
+        except EventEncodingError as error:
+            self._append(encoding_failed(error))
+        self.contexts = [*self._given.contexts, *outcome.additional_contexts]
+
+    def record_internal(self) -> None:
+        """Record that the scheduler failed before it had a result."""
+        self.outcome = failures.internal()
+        self._given.closed = True
+        self.record()
+
+    def _append(self, outcome: ToolOutcome) -> None:
+        self._batch.session.append(
+            ToolResultLogged(
+                call=self.id,
+                content=outcome.content,
+                is_error=outcome.is_error,
+                code=outcome.code,
+                meta=outcome.meta,
+                call_seq=self._call_seq,
+                concludes_turn=outcome.concludes_turn and not outcome.is_error,
+            )
+        )
+        self.recorded = True
+        self._batch.running.pop(self.id, None)

@@ -1,0 +1,79 @@
+"""What one call's body is given as its `ToolContext`, and what it says through it."""
+
+import functools
+from collections.abc import Callable
+
+import trio
+
+from trioloop.errors import InvalidInputError
+from trioloop.events import EventData
+from trioloop.ids import CallId
+from trioloop.messages import Content, UserMessage, user_message
+from trioloop.tools.batch import Batch, ToolProgress
+from trioloop.tools.context import ToolContext
+
+
+class Given:
+    """The other side of a call's `ToolContext`. What comes after the call's end is dropped.
+
+    Attributes:
+        contexts: the messages that the body added.
+        closed: whether the call has ended.
+    """
+
+    __slots__ = ("_batch", "_call", "closed", "contexts")
+
+    def __init__(self, batch: Batch, call: CallId) -> None:
+        self._batch = batch
+        self._call = call
+        self.contexts: list[UserMessage] = []
+        self.closed = False
+
+    def context(
+        self, nursery: trio.Nursery | None, is_cancelled: Callable[[], bool]
+    ) -> ToolContext:
+        """The context of a body; one without a nursery runs in a thread."""
+        token = None if nursery is not None else trio.lowlevel.current_trio_token()
+        return ToolContext(
+            agent=self._batch.agent,
+            call=self._call,
+            key=f"{self._batch.agent.name}/{self._call}",
+            report=functools.partial(self._report, token),
+            add_context=self._add_context,
+            append=functools.partial(self._append_from, token),
+            is_cancelled=is_cancelled,
+            nursery=nursery,
+        )
+
+    def _report(
+        self,
+        token: trio.lowlevel.TrioToken | None,
+        message: str | None,
+        done: float | None,
+        total: float | None,
+    ) -> None:
+        progress = ToolProgress(self._call, message, done, total)
+        if token is None:
+            self._notify(progress)
+        else:
+            token.run_sync_soon(self._notify, progress)
+
+    def _notify(self, progress: ToolProgress) -> None:
+        if not self.closed:
+            self._batch.notify(progress)
+
+    def _add_context(self, message: Content | UserMessage) -> None:
+        added = message if isinstance(message, UserMessage) else user_message(message)
+        if not self.closed:
+            self.contexts.append(added)
+
+    def _append_from(self, token: trio.lowlevel.TrioToken | None, fact: EventData) -> None:
+        if token is None:
+            self._append(fact)
+        else:
+            trio.from_thread.run_sync(self._append, fact, trio_token=token)
+
+    def _append(self, fact: EventData) -> None:
+        if self.closed:
+            raise InvalidInputError(f"the call {self._call!r} has ended: it can't append {fact!r}")
+        self._batch.session.append(fact)
