@@ -1,0 +1,61 @@
+"""trioloop: a structured-concurrency runtime for LLM agents on Trio.
+
+The names that applications use. Models are in `trioloop.models`, hooks in `trioloop.hooks`, the
+pool alone in `trioloop.tools.pool`, what tests need in `trioloop.testing`.
+"""
+
+from trioloop.agent.agent import Agent
+from trioloop.agent.notifications import Notification, Settled
+from trioloop.errors import ModelFailure, ToolError, TrioloopError
+from trioloop.events import CallConfig, Event, EventData, event
+from trioloop.hooks.points import Hooks
+from trioloop.ids import CallId, Ids, MessageId, SessionId
+from trioloop.limits import Limits
+from trioloop.log.explain import explain
+from trioloop.log.fold import check
+from trioloop.log.rebuild import Request, rebuild_request
+from trioloop.messages import ImageBlock, TextBlock, UserMessage, user_message
+from trioloop.ports import ToolOutcome
+from trioloop.prompt import Section
+from trioloop.runtime.runtime import Runtime, open_runtime
+from trioloop.session import Session
+from trioloop.store import MemoryStore, SqliteStore, read_session
+from trioloop.tools import Tool, ToolContext, tool
+
+__all__ = [
+    "Agent",
+    "CallConfig",
+    "CallId",
+    "Event",
+    "EventData",
+    "Hooks",
+    "Ids",
+    "ImageBlock",
+    "Limits",
+    "MemoryStore",
+    "MessageId",
+    "ModelFailure",
+    "Notification",
+    "Request",
+    "Runtime",
+    "Section",
+    "Session",
+    "SessionId",
+    "Settled",
+    "SqliteStore",
+    "TextBlock",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "ToolOutcome",
+    "TrioloopError",
+    "UserMessage",
+    "check",
+    "event",
+    "explain",
+    "open_runtime",
+    "read_session",
+    "rebuild_request",
+    "tool",
+    "user_message",
+]

@@ -33,7 +33,8 @@ from trioloop.models.scripted import (
 )
 from trioloop.ports import Approver, Durability, Model, SessionStore
 from trioloop.prompt import Section
-from trioloop.runtime.runtime import HookSetup, ModelSource, Plugin, Runtime, open_runtime
+from trioloop.runtime.models import ModelSource
+from trioloop.runtime.runtime import HookSetup, Plugin, Runtime, open_runtime
 from trioloop.session import Session
 from trioloop.tools.tool import Function, Tool
 

@@ -17,7 +17,7 @@ from trioloop.errors import InvalidInputError
 from trioloop.events import InboxSpliced, SpliceOutcome, TurnReason
 from trioloop.hooks.dispatch import Registration
 from trioloop.ids import CallId, MessageId, SessionId
-from trioloop.messages import Json, MessageList, UserMessage
+from trioloop.messages import MessageList, UserMessage
 
 _log = logging.getLogger("trioloop.agent")
 
@@ -117,13 +117,13 @@ class StreamEnded(Notification):
 
 @attrs.frozen
 class ToolProgress(Notification):
-    """A running call reports progress."""
+    """A running call reports progress: words, how much is done, of how much."""
 
     kind: ClassVar[str] = "tool-progress"
     call: CallId
-    message: str
-    fraction: float | None = None
-    data: Json = None
+    message: str | None = None
+    done: float | None = None
+    total: float | None = None
 
 
 @attrs.frozen

@@ -11,6 +11,7 @@ import trio
 
 from trioloop.agent.admission import Proposal, admit
 from trioloop.agent.attempt import run_attempt
+from trioloop.agent.notifications import ToolProgress
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
 from trioloop.errors import HookMisuseError, InternalError, NoModelError
@@ -30,7 +31,9 @@ from trioloop.machine.turn import Ending
 from trioloop.messages import UserMessage
 from trioloop.ports import PreparedCall, RetryPolicy
 from trioloop.prompt import assemble
-from trioloop.tools.call import Batch, run_batch
+from trioloop.tools.batch import Batch
+from trioloop.tools.batch import ToolProgress as Progress
+from trioloop.tools.call import run_batch
 from trioloop.tools.registry import ResolvedToolSet, ToolConditionContext
 
 _look = trio.lowlevel.checkpoint_if_cancelled
@@ -286,7 +289,7 @@ async def _run_calls(resources: Resources, tools: ResolvedToolSet) -> None:
         places=resources.places,
         approver=resources.approver,
         add_contexts=lambda contexts: _add_contexts(resources, contexts),
-        notify=resources.notifications.send,
+        notify=lambda progress: _tell_progress(resources, progress),
         running=resources.running_calls,
     )
     cut = answer.finish is not None and answer.finish.reason == "length"
@@ -296,6 +299,12 @@ async def _run_calls(resources: Resources, tools: ResolvedToolSet) -> None:
         raise InternalError(
             f"the tool scheduler failed: {type(error).__name__}: {error}"
         ) from error
+
+
+def _tell_progress(resources: Resources, progress: Progress) -> None:
+    resources.notifications.send(
+        ToolProgress(progress.call, progress.message, progress.done, progress.total)
+    )
 
 
 def _add_contexts(resources: Resources, contexts: Sequence[UserMessage]) -> None:
