@@ -9,6 +9,7 @@ from tests.log.writing import (
     Note,
     changed,
     ended,
+    pending,
     sent,
     user,
 )
@@ -33,6 +34,7 @@ def test_a_turn_claims_all_of_next_step_and_one_of_next_turn() -> None:
         InboxSpliced("next-step", 0, 1),
         InboxSpliced("next-turn", 0, 2),
         InboxSpliced("next-turn", 1, 1),
+        InboxSpliced("next-turn", 0, 1, (pending("t3"),)),
         sent("next-step", "s3"),
         Note(),
         ended(1, "aborted"),
@@ -115,6 +117,19 @@ def test_a_fork_goes_on_with_an_empty_inbox() -> None:
     fork.add(InboxSpliced("next-turn", 0, 1, outcome="forked"), Note())
     assert str(fork.state.fates[MessageId("m1")]) == "discarded: forked"
     fork_of(fork).add(Note())
+
+
+def test_a_fork_forgets_the_whole_of_a_list() -> None:
+    parent = waiting()
+    parent.add(sent("next-turn", "m2", start=1))
+    with pytest.raises(GrammarError, match="all 2 of next-turn"):
+        fork_of(parent).add(InboxSpliced("next-turn", 0, 1, outcome="forked"))
+
+
+def test_a_fork_names_its_parent_and_where_it_left() -> None:
+    for half in (changed(OPENED, parent="paris"), changed(OPENED, fork_seq=3)):
+        with pytest.raises(GrammarError, match="D6"):
+            LogWriter(half)
 
 
 def test_a_fork_never_cuts_a_turn() -> None:

@@ -246,6 +246,13 @@ def test_a_series_drops_the_updates_and_makes_a_new_list() -> None:
     assert texts(before) == ["text of m1", "newer", "added"]
 
 
+def test_a_section_that_only_an_update_told_of_is_removed_by_a_series() -> None:
+    writer = prompted(head("a", "A"))
+    writer.add(tail("b", "added"), FAILED, head("b", None), header("series"))
+    assert seen(writer) == ["text of m1"]
+    assert writer.state.surface.sections() == {"a": "A"}
+
+
 def test_a_series_without_updates_keeps_the_list() -> None:
     writer = prompted(head("a", "A"))
     source = writer.state.surface.history.source

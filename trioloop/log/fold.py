@@ -186,8 +186,6 @@ def _user(state: State, event: Event, data: UserMessageLogged) -> Phase | None:
     turn, id = state.turn, data.message.id
     if id:
         fate = state.fates.get(id)
-        if not state.fates:
-            state.fates = {}
         number = None if turn is None else turn.number
         source = None if fate is None else fate.list
         state.fates[id] = Fate("admitted", event.seq, source, number)

@@ -168,13 +168,9 @@ def _step_end(state: State, event: Event, data: StepEnded) -> None:
 
 
 def _system(state: State, event: Event, data: SystemMessageLogged) -> None:
-    if data.text is not None:
+    if data.text is not None or data.node in state.surface.sections():
         return
-    surface = state.surface
-    known = surface.head(data.node) is not None
-    if not known and data.placement == "tail":
-        known = data.node in surface.sections()
-    if not known:
+    if data.placement == "tail" or state.surface.head(data.node) is None:
         refuse(event, "E1", "the removal of a node that is there", f"that of {data.node!r}")
 
 
