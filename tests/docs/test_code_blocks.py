@@ -56,5 +56,5 @@ def test_code_blocks_run_and_print_what_the_page_says(
         padded = "\n" * block.line + block.code  # so that a traceback names the page's own line
         exec(compile(padded, str(page), "exec"), names)
         printed = capsys.readouterr().out
-        if block.printed is not None:
-            assert _prints(block.printed).fullmatch(printed.strip()), printed
+        if block.printed is not None and not _prints(block.printed).fullmatch(printed.strip()):
+            pytest.fail(f"{_name(page)}:{block.line} printed:\n{printed}", pytrace=False)
