@@ -16,6 +16,7 @@ class TurnSignal:
 
     Attributes:
         turn: the turn's number.
+        opened: the seq at which it opens.
         scope: everything that the turn awaits is inside it.
         cause: why it was cancelled; the first cause stands (I3).
         keeps_inbox: no cancel asked to drop what is pending.
@@ -29,6 +30,7 @@ class TurnSignal:
         "cause",
         "keeps_inbox",
         "open",
+        "opened",
         "place",
         "scope",
         "store_error",
@@ -36,8 +38,9 @@ class TurnSignal:
         "watch_scope",
     )
 
-    def __init__(self, turn: int) -> None:
+    def __init__(self, turn: int, opened: int) -> None:
         self.turn = turn
+        self.opened = opened
         self.scope = trio.CancelScope()
         self.cause: str | None = None
         self.keeps_inbox = True

@@ -108,8 +108,10 @@ class Supervisor:
             self._intent = "stop" if self.status == "running" else self._intent
             return
         signal.keeps_inbox = signal.keeps_inbox and keeps_inbox
-        if self._nursery is not None and not signal.scope.cancel_called:
-            self._nursery.start_soon(name_while_stuck, self.resources, signal)
+        if not signal.scope.cancel_called:
+            self._intent = "by the rules"  # a wake that came before is dropped, too
+            if self._nursery is not None:
+                self._nursery.start_soon(name_while_stuck, self.resources, signal)
         signal.cancel(cause)
 
     async def wait_idle(self) -> None:
@@ -167,7 +169,7 @@ class Supervisor:
             return False
         if self._intent == "go on":
             return True
-        return state.last_turn is not None and goes_on(state.last_turn, state.inbox)
+        return self._signal is not None and goes_on(state, self._signal.opened)
 
     def turn_opens(self, signal: TurnSignal) -> None:
         """Take the signal of the turn that is about to open."""

@@ -20,7 +20,7 @@ from trioloop.events import (
     Unadmitted,
 )
 from trioloop.ids import CallId
-from trioloop.log.fold import Claimed, OpenStep, OpenTurn
+from trioloop.log.fold import Claimed, LogState, OpenStep, OpenTurn
 from trioloop.log.inbox import Inbox, put_back
 from trioloop.messages import TextBlock
 
@@ -50,14 +50,17 @@ def owed(turn: OpenTurn, inbox: Inbox) -> Owed | None:
     return "input" if turn.steps > 0 and inbox.next_step else None
 
 
-def goes_on(ended: TurnEnded, inbox: Inbox) -> bool:
+def goes_on(state: LogState, opened: int) -> bool:
     """Whether a further turn opens by itself after one has closed (R4, I4).
 
     Args:
-        ended: the turn that closed last.
-        inbox: what is pending.
+        state: the log, behind the end of the turn that closed last.
+        opened: the seq at which that turn opened; what an earlier cancel left is parked by now.
     """
-    if any(message.after_cancel for message in inbox):
+    ended, inbox = state.last_turn, state.inbox
+    if ended is None:
+        return False
+    if any(one.after_cancel and state.fates[one.message.id].seq > opened for one in inbox):
         return True
     if ended.reason in ("completed", "max-tokens", "blocked"):
         return bool(inbox.next_turn) or any(message.wakeup for message in inbox.next_step)
