@@ -1,10 +1,19 @@
 """What a sender gives, made into the message that the log will hold."""
 
+from collections.abc import Iterable
+
 from trioloop.errors import DuplicateMessageError, InvalidInputError, QueueFullError
 from trioloop.ids import Ids
 from trioloop.limits import Limits
 from trioloop.log.fold import LogState
-from trioloop.messages import Content, ImageBlock, UserMessage, user_message
+from trioloop.messages import (
+    Block,
+    Content,
+    ImageBlock,
+    TextBlock,
+    UserMessage,
+    user_message,
+)
 
 
 def composed(
@@ -17,8 +26,8 @@ def composed(
         InvalidInputError: it is empty or too large.
         QueueFullError: as many messages are pending as may be.
     """
-    message = given if isinstance(given, UserMessage) else user_message(given)
-    if message.id and message.id in state.fates:
+    message = checked(given)
+    if message.id in state.fates:
         raise DuplicateMessageError(message.id, str(state.fates[message.id]))
     if len(state.inbox) >= limits.queue_messages_max:
         raise QueueFullError(
@@ -36,6 +45,32 @@ def composed(
     return UserMessage(message.content, ids.message(), message.source)
 
 
-def _size(block: object) -> int:
-    text = block.data if isinstance(block, ImageBlock) else getattr(block, "text", "")
+def checked(given: Content | UserMessage) -> UserMessage:
+    """A message of blocks and texts; what is wrong inside them is found as it is appended.
+
+    Raises:
+        InvalidInputError: it is empty, or holds something else.
+    """
+    message = given if isinstance(given, UserMessage) else UserMessage(_sequence(given))
+    content = _sequence(message.content)
+    for text in (message.id, message.source, *map(_text, content)):
+        if not isinstance(text, str):
+            raise InvalidInputError(f"{message!r} holds {text!r}: give text there")
+    return user_message(content, id=message.id, source=message.source)
+
+
+def _sequence(content: Content) -> tuple[Block, ...]:
+    if isinstance(content, str):
+        return (TextBlock(content),)
+    if isinstance(content, Block) or not isinstance(content, Iterable):
+        return (content,)
+    return tuple(content)
+
+
+def _text(block: object) -> object:
+    return block.data if isinstance(block, ImageBlock) else getattr(block, "text", "")
+
+
+def _size(block: Block) -> int:
+    text = str(_text(block))
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

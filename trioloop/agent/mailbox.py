@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import trio
 
+from trioloop.agent.composing import checked
 from trioloop.events import EventData, PendingMessage
 from trioloop.ids import MessageId
 from trioloop.machine import inbox as changes
-from trioloop.messages import Content, UserMessage, user_message
+from trioloop.messages import Content, UserMessage
 from trioloop.session import Session
 
 
@@ -55,8 +56,7 @@ class Mailbox:
             DuplicateMessageError: the new message's id is known already.
             InvalidInputError: it is empty.
         """
-        new = message if isinstance(message, UserMessage) else user_message(message)
-        splice = changes.replace(self._session.state, id, new)
+        splice = changes.replace(self._session.state, id, checked(message))
         return self._apply(() if splice is None else (splice,))
 
     def clear(self) -> int:
