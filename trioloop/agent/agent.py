@@ -12,7 +12,7 @@ import trio
 from trioloop.agent.announcing import Announcer
 from trioloop.agent.composing import composed
 from trioloop.agent.mailbox import Mailbox
-from trioloop.agent.notifications import Disposed, Notifications, Settled, Watch
+from trioloop.agent.notifications import Disposed, Listener, Notifications, Settled, Watch
 from trioloop.agent.outside import FromThread
 from trioloop.agent.resources import ModelSelection, Resources, Surroundings
 from trioloop.agent.signal import TurnSignal, is_inside
@@ -301,7 +301,7 @@ class Agent:
 
     # Watching
 
-    def on(self, kind: str, listener: Callable[[object], None]) -> Registration:
+    def on(self, kind: str, listener: Listener) -> Registration:
         """Call `listener(notification)` for each notification of a kind; `*` is every kind.
 
         Raises:
