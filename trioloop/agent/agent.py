@@ -15,7 +15,7 @@ from trioloop.agent.mailbox import Mailbox
 from trioloop.agent.notifications import Disposed, Listener, Notifications, Settled, Watch
 from trioloop.agent.outside import FromThread
 from trioloop.agent.resources import ModelSelection, Resources, Surroundings
-from trioloop.agent.signal import TurnSignal, is_inside
+from trioloop.agent.signal import ASKER_CANCELLED, TurnSignal, is_inside
 from trioloop.agent.supervisor import Supervisor
 from trioloop.errors import AgentBusyError, AgentDisposedError
 from trioloop.events import CallConfig, PendingMessage
@@ -266,7 +266,7 @@ class Agent:
             if self._disposal is None:
                 self.inbox.remove(id)
         elif claimed:
-            self.cancel("asker-cancelled")
+            self.cancel(ASKER_CANCELLED)
 
     async def wait_idle(self) -> None:
         """Wait until the agent is idle. A checkpoint.

@@ -10,6 +10,9 @@ import trio
 
 from trioloop.errors import StoreError
 
+HOST_CANCELLED = "host-cancelled"
+ASKER_CANCELLED = "asker-cancelled"
+
 
 class TurnSignal:
     """The signal of one open turn.

@@ -16,6 +16,7 @@ import trio
 from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Created, Notifications, Watch
 from trioloop.agent.resources import Surroundings
+from trioloop.agent.signal import HOST_CANCELLED
 from trioloop.errors import (
     InvalidInputError,
     RuntimeClosedError,
@@ -319,7 +320,7 @@ async def open_runtime(
             except BaseException as error:  # raised below, without our own layers around it
                 left_with = error
             cancelled = isinstance(left_with, trio.Cancelled)
-            runtime.begin_closing("host-cancelled" if cancelled else "disposed")
+            runtime.begin_closing(HOST_CANCELLED if cancelled else "disposed")
     except BaseException as layered:  # what the agents' tasks came out with
         raise left_with or _without_layers(layered) from None
     if left_with is not None:
