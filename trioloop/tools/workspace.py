@@ -226,7 +226,7 @@ def _next_line(file: BinaryIO) -> str | None:
     rest = 0
     last = piece
     while not last.endswith(b"\n") and (last := file.readline(_LINE_BYTES_MAX)):
-        rest += len(last)
+        rest += len(last.rstrip(b"\r\n"))
     text = piece.decode("utf-8", "ignore" if rest else "backslashreplace").rstrip("\r\n")
     return f"{text} [... {rest:,} more bytes in this line]" if rest else text
 
