@@ -133,18 +133,16 @@ def reconcile(
         update: how a change reaches this model.
         starts_series: the cached prefix is given up anyway, so that changes go into the head.
     """
+    wanted = {section.name: section.text for section in sections}
     in_head = {head.node: head.text for head in surface.heads}
-    seen = in_head if starts_series else surface.sections()
-    placement: Literal["head", "tail"] = (
-        "head" if starts_series or update == "replace" or not surface.heads else "tail"
-    )
+    seen = surface.sections()
+    into_head = starts_series or not surface.heads or (update == "replace" and wanted != seen)
+    seen = in_head if into_head else seen
+    placement: Literal["head", "tail"] = "head" if into_head else "tail"
+    removed = [SystemMessageLogged(node, 0, placement, None) for node in seen if node not in wanted]
     changed = [
         SystemMessageLogged(section.name, section.order, placement, section.text)
         for section in sections
         if seen.get(section.name) != section.text
-    ]
-    present = {section.name for section in sections}
-    removed = [
-        SystemMessageLogged(node, 0, placement, None) for node in seen if node not in present
     ]
     return (*removed, *changed)

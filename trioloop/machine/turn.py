@@ -78,7 +78,7 @@ def closing_step(
         failed_inside: the scheduler itself failed, so that nothing is known of its calls.
     """
     closing: list[EventData] = []
-    if step.answer is None and step.attempts == 0:
+    if step.admitted:
         closing.append(AssistantAttemptLogged(EMPTY_STREAM, cancelled=True, sent=False))
     closing.extend(
         _unrun(call.block.call, call.call_seq, failed_inside=failed_inside)
