@@ -20,6 +20,7 @@ from trioloop.errors import EventEncodingError, UnsupportedSessionError
 from trioloop.events import FORMAT, Event, EventData, SessionOpened, event_class, wire_name
 
 _PREFIX = b'{"type":"'
+_NEWLINE = ord("\n")  # found faster than a byte string
 _NESTED_MAX = 200  # levels that a value may nest: well inside what the C decoder takes
 
 _encode = msgspec.json.Encoder().encode
@@ -65,15 +66,15 @@ def seal(event: Event) -> tuple[Event, bytes]:
         EventEncodingError: a value isn't strict JSON, or isn't of its declared type.
     """
     data = event.data
-    if isinstance(data, UnknownEvent):
+    if type(data) is UnknownEvent:
         return event, _row(data.name, event, b'"ignorable":true,', bytes(data.raw))
-    form = _form_of(type(data))
+    form = _FORMS.get(type(data)) or _form_of(type(data))
     try:
         body = _encode(data)
         copy = form.decode(body)
     except _REFUSALS as error:
         raise _refusal(form.name, data, error) from None
-    if copy != data or b"\n" in body or _may_nest_deeply(body):
+    if copy != data or _NEWLINE in body or _may_nest_deeply(body):
         body, copy = _settled(form, data, body, copy)
     elif form.immutable:
         return event, _row(form.name, event, form.mark, body)
@@ -90,11 +91,13 @@ def encode_event(event: Event) -> bytes:
 
 
 def strict_copy(data: EventData) -> EventData:
-    """The fact itself where it can't change; else a copy of its own.
+    """The fact itself where its class holds nothing that can change; else a copy of its own.
 
     Raises:
-        EventEncodingError: a value isn't strict JSON, or isn't of its declared type.
+        EventEncodingError: a copied value isn't strict JSON, or isn't of its declared type.
     """
+    if type(data) is UnknownEvent or _form_of(type(data)).immutable:
+        return data
     return seal(Event(0, 0, data))[0].data
 
 
@@ -110,7 +113,7 @@ def decode_event(payload: bytes) -> Event:
     if cls is None:
         return _decode_any(payload)
     try:
-        row = _form_of(cls).decode_row(payload)
+        row = (_FORMS.get(cls) or _form_of(cls)).decode_row(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UnsupportedSessionError(f"{name} holds what can't be read here: {error}") from None
     return _checked(Event(row.seq, row.time, row.data))
@@ -163,7 +166,10 @@ _envelope = msgspec.json.Decoder(_Envelope).decode
 
 
 def _form_of(cls: type[EventData]) -> _Form:
-    return _FORMS.get(cls) or _FORMS.setdefault(cls, _new_form(cls))
+    form = _FORMS.get(cls)
+    if form is None:
+        form = _FORMS[cls] = _new_form(cls)
+    return form
 
 
 def _new_form(cls: type[EventData]) -> _Form:
@@ -180,14 +186,8 @@ def _new_form(cls: type[EventData]) -> _Form:
 
 
 def _row(name: str, event: Event, mark: bytes, body: bytes) -> bytes:
-    return b'%b%b","seq":%d,"time":%d,%b"data":%b}' % (
-        _PREFIX,
-        name.encode(),
-        event.seq,
-        event.time,
-        mark,
-        body,
-    )
+    seq, time = event.seq, event.time
+    return b'{"type":"%b","seq":%d,"time":%d,%b"data":%b}' % (name.encode(), seq, time, mark, body)
 
 
 def _decode_any(payload: bytes) -> Event:
@@ -286,7 +286,7 @@ def _settled(form: _Form, data: EventData, body: bytes, copy: EventData) -> tupl
     fault = _fault(data, "$", 0) or _difference(data, copy, "$")
     if fault is not None:
         raise EventEncodingError(form.name, *fault)
-    if b"\n" in body:
+    if _NEWLINE in body:
         body = msgspec.json.format(body, indent=-1)
     return body, form.decode(body)
 
@@ -329,7 +329,7 @@ def _scalar_fault(value: object) -> str | None:
 
 
 def _may_nest_deeply(body: bytes) -> bool:
-    return body.count(b"[") + body.count(b"{") > _NESTED_MAX
+    return len(body) > 2 * _NESTED_MAX and body.count(b"[") + body.count(b"{") > _NESTED_MAX
 
 
 def _is_unicode(text: str) -> bool:

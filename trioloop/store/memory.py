@@ -147,10 +147,10 @@ class MemoryStore:
         return [lease for lease in leases if self._holds(lease)]
 
     async def release(self, lease: Lease) -> None:
-        """Give the right to write back. An old lease changes nothing."""
-        await trio.lowlevel.checkpoint()
+        """Give the right to write back, even when cancelled. An old lease changes nothing."""
         if self._holds(lease):
             self._sessions[lease.session].owner = None
+        await trio.lowlevel.checkpoint()
 
     async def delete(self, session: SessionId) -> None:
         """Remove a session and its events.

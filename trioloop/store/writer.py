@@ -121,10 +121,20 @@ class Journal:
         await self.checkpoint()
 
     async def release(self) -> None:
-        """Give the lease back. What isn't durable by now never will be, and is warned of."""
-        self._writer._forget(self)
-        self._warn("its session was released")
-        await self._writer._store.release(self.lease)
+        """Make everything durable, then give the lease back. A checkpoint.
+
+        The lease is given back even where the store fails or this is cancelled; `logging` then
+        tells what isn't durable.
+        """
+        why = "it was released before its last commit"
+        try:
+            await self.checkpoint()
+        except StoreError as error:
+            why = str(error)
+        finally:
+            self._writer._forget(self)
+            self._warn(why)
+            await self._writer._store.release(self.lease)
 
     @property
     def _has_rows(self) -> bool:
@@ -258,7 +268,9 @@ class StoreWriter:
         """Wait for the end of the batch that takes a journal's row, and ask for it if need be."""
         flight = journal._flight
         if flight is not None and flight.rows[-1].seq >= target:
-            done = self._committing = self._committing or trio.Event()
+            if self._committing is None:
+                self._committing = trio.Event()
+            done = self._committing
         else:
             done = self._next_batch()
         await done.wait()
@@ -275,7 +287,9 @@ class StoreWriter:
 
     def _next_batch(self) -> trio.Event:
         """The end of the next batch, which is now due; at once where there won't be one."""
-        done = self._gathering = self._gathering or trio.Event()
+        if self._gathering is None:
+            self._gathering = trio.Event()
+        done = self._gathering
         if self._ended:
             done.set()
         self._demanded = True

@@ -1,0 +1,130 @@
+"""Rows of a store's file, read back and verified against the CRC that is chained over a session.
+
+Nothing is believed that the chain doesn't confirm: a changed byte, a lost row and a malformed page
+are all named by the first seq that they touch.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+
+import attrs
+
+from trioloop.codec import chain_crc
+from trioloop.errors import (
+    DamagedSessionError,
+    StoreError,
+    StoreUnreadableError,
+    UnknownSessionError,
+)
+from trioloop.ids import SessionId
+from trioloop.ports import SessionSummary, StoredRow
+from trioloop.store.blobs import BlobFiles
+from trioloop.store.rules import Head
+from trioloop.store.tables import SEQ_BITS
+
+
+@attrs.frozen
+class SessionRow:
+    """A session's row: its key, and where it ends."""
+
+    key: int
+    head: Head
+
+
+def session_row(connection: sqlite3.Connection, session: str) -> SessionRow | None:
+    """The row of a session, or None where there is none of that name."""
+    found = connection.execute(
+        "SELECT id, epoch, next_seq, crc, append_id FROM session WHERE name = ?", (session,)
+    ).fetchone()
+    return None if found is None else SessionRow(found[0], Head(*found[1:]))
+
+
+def summaries(connection: sqlite3.Connection) -> list[SessionSummary]:
+    """All sessions, by name.
+
+    Raises:
+        StoreUnreadableError: their table is damaged.
+    """
+    try:
+        rows = connection.execute(
+            "SELECT name, next_seq, bytes, created, changed, epoch FROM session ORDER BY name"
+        ).fetchall()
+    except sqlite3.Error as error:
+        raise StoreUnreadableError(f"the store's list of sessions is damaged: {error}") from error
+    return [SessionSummary(*row) for row in rows]
+
+
+def verified_rows(
+    connection: sqlite3.Connection, blobs: BlobFiles, session: SessionId, after: int = -1
+) -> Iterator[StoredRow]:
+    """The rows of a session with a seq greater than `after`, in order.
+
+    Raises:
+        UnknownSessionError: there is none of that name.
+        DamagedSessionError: once what stands before the first damaged event has been given.
+    """
+    try:
+        row = session_row(connection, session)
+    except sqlite3.Error as error:
+        raise DamagedSessionError(session, 0, str(error)) from error
+    if row is None:
+        raise UnknownSessionError(f"the store has no session {session!r}")
+    return _Verification(connection, blobs, session, row).rows(max(after, -1))
+
+
+@attrs.define
+class _Verification:
+    """One reading of one session."""
+
+    connection: sqlite3.Connection
+    blobs: BlobFiles
+    session: SessionId
+    row: SessionRow
+
+    def rows(self, after: int) -> Iterator[StoredRow]:
+        """Rows after `after`, each compared with the one before it."""
+        head = self.row.head
+        if after >= head.next_seq - 1:
+            return
+        seq, crc = after, 0
+        for found_seq, found_crc, payload, blob in self._stored(max(after, 0)):
+            if found_seq == after:  # the anchor of the chain
+                crc = found_crc
+                continue
+            seq += 1
+            if found_seq != seq:
+                raise self._damage(seq, "its row is missing")
+            content = self._content(seq, payload, blob)
+            crc = chain_crc(crc, content)
+            if crc != found_crc:
+                raise self._damage(seq, "its CRC doesn't match")
+            yield StoredRow(seq, content, crc)
+        if (seq + 1, crc) != (head.next_seq, head.crc):
+            raise self._damage(min(seq + 1, head.next_seq), "the session doesn't end there")
+
+    def _stored(self, first: int) -> Iterator[tuple[int, int, bytes | None, str | None]]:
+        base = self.row.key << SEQ_BITS
+        seq = first - 1
+        try:
+            for place, crc, payload, blob in self.connection.execute(
+                "SELECT place, crc, payload, blob FROM event"
+                " WHERE place BETWEEN ? AND ? ORDER BY place",
+                (base + first, base + (1 << SEQ_BITS) - 1),
+            ):
+                seq = place - base
+                yield seq, crc, payload, blob
+        except sqlite3.Error as error:
+            raise self._damage(seq + 1, str(error)) from error
+
+    def _content(self, seq: int, payload: bytes | None, blob: str | None) -> bytes:
+        if isinstance(payload, bytes):
+            return payload
+        if not isinstance(blob, str):
+            raise self._damage(seq, "its content is missing")
+        try:
+            return self.blobs.get(blob)
+        except StoreError as error:
+            raise self._damage(seq, str(error)) from error
+
+    def _damage(self, seq: int, why: str) -> DamagedSessionError:
+        return DamagedSessionError(self.session, seq, why)
