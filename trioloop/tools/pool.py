@@ -163,6 +163,7 @@ class _Pool:
         """Run the batch to its end; see `run_jobs`."""
         stopped = None
         try:
+            await trio.lowlevel.checkpoint_if_cancelled()
             async with trio.open_nursery() as self._nursery:
                 if self._jobs:
                     self._spawn_worker()
