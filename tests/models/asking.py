@@ -6,6 +6,7 @@ import attrs
 from msgspec import Raw
 
 from trioloop.chunks import Chunk, Frame
+from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig, ToolDeclaration
 from trioloop.ids import call_id, session_id
 from trioloop.log.rebuild import Request
@@ -64,3 +65,25 @@ async def ask(model: Model, request: Request | None = None) -> Asked:
         used_wire_ids=(),
     )
     return Asked(batches, assembled)
+
+
+async def collect(model: Model) -> tuple[list[Chunk], ModelFailure | None]:
+    """All chunks of an answer, and how it failed."""
+    chunks: list[Chunk] = []
+    config = CallConfig(provider=model.provider, model=model.name)
+    call = await model.prepare(config)
+    try:
+        async with call.stream(make_request(config=config)) as stream:
+            async for batch in stream:
+                assert batch
+                chunks += batch
+    except ModelFailure as failure:
+        return chunks, failure
+    return chunks, None
+
+
+async def failure_of(model: Model) -> ModelFailure:
+    """How an answer fails."""
+    _, failure = await collect(model)
+    assert failure is not None
+    return failure

@@ -20,6 +20,7 @@ from trioloop.errors import InvalidInputError, ModelFailure
 from trioloop.events import CallConfig
 from trioloop.log.rebuild import Request
 from trioloop.messages import Json
+from trioloop.models.address import checked_host
 from trioloop.models.chat_request import ChatEncoder
 from trioloop.models.chat_stream import ChatReader
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
@@ -85,6 +86,7 @@ class OpenAIChat:
         **settings: Unpack[Settings],
     ) -> None:
         base_url = base_url or SERVICES["openai"].base_url
+        checked_host(base_url)
         service = service_at(base_url)
         key = api_key or _key_of(base_url)
         dialect = dialect or (service.dialect if service else Dialect())

@@ -83,7 +83,10 @@ SERVICES = {
 
 def service_at(base_url: str) -> Service | None:
     """The known service at an address."""
-    host = urlsplit(base_url).hostname
+    try:
+        host = urlsplit(base_url).hostname
+    except ValueError:
+        return None  # it's no address, which whoever uses it will tell
     return next((service for service in SERVICES.values() if service.host == host), None)
 
 

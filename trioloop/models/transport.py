@@ -8,6 +8,7 @@ header or a key, and the client's own errors, which hold the request, are not ch
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import cache
 from types import TracebackType
 from typing import TypeAlias, TypeVar
 from urllib.parse import urlsplit
@@ -15,13 +16,15 @@ from urllib.parse import urlsplit
 import httpx
 import trio
 
-from trioloop.errors import InvalidInputError, ModelFailure
+from trioloop.errors import ModelFailure
+from trioloop.models.address import checked_headers, checked_host
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
 
 T = TypeVar("T")
 HttpTransport: TypeAlias = httpx.AsyncBaseTransport
 
 _DRAIN_S = 0.1  # how long the end of a body is waited for, so that its connection can be used again
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _KEEP_ALIVE_S = 60  # a tool may take its time between two requests
 _CLOSE_S = 1  # how long a retired pool may take to close
 _LEFTOVER_READS_MAX = 100  # more than one network read can leave in the client's buffers
@@ -50,13 +53,12 @@ class Transport:
         limits: ConnectionLimits,
         http: HttpTransport | None = None,
     ) -> None:
-        self.host = _checked_host(base_url)
+        self.host = checked_host(base_url)
         self.deadlines = deadlines
         self.limits = limits
         self._base_url = base_url.rstrip("/")
-        self._headers = _checked_headers(headers)
+        self._headers = checked_headers(headers)
         self._http = http
-        self._ssl: ssl.SSLContext | None = None
         self._pool: _Pool | None = None
 
     def post(self, path: str, body: bytes) -> "Exchange":
@@ -85,22 +87,25 @@ class Transport:
         return pool
 
     def _client(self, keep_alive_max: int | None) -> httpx.AsyncClient:
-        scheme, host = urlsplit(self._base_url)[0], urlsplit(self._base_url).hostname
-        if self._ssl is None:
-            secure = scheme == "https"
-            self._ssl = (
-                httpx.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            )
+        address = urlsplit(self._base_url)
         return httpx.AsyncClient(
             headers=self._headers,
-            verify=self._ssl,
+            verify=_ssl_context(address.scheme),
             timeout=httpx.Timeout(None, connect=self.deadlines.connect_s),
             limits=httpx.Limits(
                 max_keepalive_connections=keep_alive_max, keepalive_expiry=_KEEP_ALIVE_S
             ),
             transport=self._http,
-            trust_env=host not in {"127.0.0.1", "::1", "localhost"},  # no proxy reaches loopback
+            trust_env=address.hostname
+            not in {"127.0.0.1", "::1", "localhost"},  # no proxy reaches loopback
         )
+
+
+@cache
+def _ssl_context(scheme: str) -> ssl.SSLContext:
+    """One for all connections: reading the trusted certificates takes a tenth of a second."""
+    secure = scheme == "https"
+    return httpx.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class _Pool:
@@ -214,11 +219,27 @@ class Exchange:
         request = client.build_request(
             "POST", self._url, content=self._body, extensions={"trace": trace}
         )
+        request.stream = _Body(self._body)
         ends = {
             "first_byte_s": trio.current_time() + clock.deadlines.first_byte_s,
             "total_s": clock.total_at,
         }
         return await clock.before(ends, client.send(request, stream=True))
+
+
+class _Body(httpx.AsyncByteStream):
+    """A request's body. The client's own is a generator, which a cancel would leave half-read."""
+
+    def __init__(self, body: bytes) -> None:
+        self._left = [body]
+
+    def __aiter__(self) -> "_Body":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._left:
+            raise StopAsyncIteration
+        return self._left.pop()
 
 
 class _Trace:
@@ -364,27 +385,3 @@ class Reply:
                     return
         except httpx.HTTPError:
             pass  # nobody waits for what it breaks off
-
-
-def _checked_host(base_url: str) -> str:
-    parts = urlsplit(base_url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
-        raise InvalidInputError(
-            f"{_without_user(base_url)!r} can't be the address of a model's server: "
-            "give one such as 'https://api.example.com/v1'"
-        )
-    return parts.netloc
-
-
-def _without_user(base_url: str) -> str:
-    return base_url.rpartition("@")[2]
-
-
-def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
-        if not (value.isascii() and value.isprintable()):
-            raise InvalidInputError(
-                f"the header {name!r} holds characters that HTTP can't send: check its value, "
-                "such as a key with a line break"
-            )
-    return {"content-type": "application/json", "accept-encoding": "identity", **headers}

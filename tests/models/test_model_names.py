@@ -1,0 +1,70 @@
+"""A model is made from its name and the environment; a mistake is told in one clear error."""
+
+import subprocess
+import sys
+
+import pytest
+
+import trioloop.models
+from trioloop.errors import InvalidInputError
+from trioloop.models import SERVICES, DemonstrationModel, OpenAIChat, from_name
+
+
+def test_a_name_finds_its_service_and_key() -> None:
+    model = from_name("openai:gpt-x", environment={"OPENAI_API_KEY": "k"})
+    assert isinstance(model, OpenAIChat)
+    assert (model.provider, model.name) == ("openai", "gpt-x")
+    assert repr(model) == "<OpenAIChat 'gpt-x' at api.openai.com>"
+
+
+@pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
+def test_every_service_has_a_key_of_its_own(service: trioloop.models.Service) -> None:
+    model = from_name(f"{service.name}:m:x", environment={service.key_variable: "k"})
+    assert (model.provider, model.name) == (service.name, "m:x")
+    with pytest.raises(InvalidInputError, match=f"set {service.key_variable}"):
+        from_name(f"{service.name}:m", environment={})
+
+
+def test_another_server_needs_no_key() -> None:
+    at_home = {"OPENAI_BASE_URL": "http://127.0.0.1:8899/v1"}
+    for model in (
+        from_name("openai:local", environment=at_home),
+        from_name("openai:local", base_url=at_home["OPENAI_BASE_URL"], environment={}),
+    ):
+        assert (model.provider, model.name) == ("127.0.0.1", "local")
+
+
+def test_the_demonstration_model_needs_nothing() -> None:
+    assert isinstance(from_name("demonstration", environment={}), DemonstrationModel)
+
+
+@pytest.mark.parametrize("name", ["gpt-x", "openai", "openai:", "nobody:m", "", ":m"])
+def test_an_unknown_name_is_told_with_the_known_ones(name: str) -> None:
+    with pytest.raises(InvalidInputError, match="names no model: use one of openai:MODEL"):
+        from_name(name, environment={"OPENAI_API_KEY": "k"})
+
+
+def test_a_key_is_found_for_its_own_service_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k\n")  # which no header can hold
+    OpenAIChat("m", base_url="https://other.test/v1")
+    with pytest.raises(InvalidInputError, match="authorization"):
+        OpenAIChat("m")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(InvalidInputError, match="set OPENAI_API_KEY, or give api_key="):
+        OpenAIChat("m")
+
+
+def test_each_name_of_the_package_can_be_loaded() -> None:
+    for name in trioloop.models.__all__:
+        assert getattr(trioloop.models, name)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = trioloop.models.Nothing
+
+
+def test_importing_the_package_loads_no_http_client() -> None:
+    script = (
+        "import sys, trioloop.models\n"
+        "from trioloop.models import ScriptedModel, from_name\n"
+        "assert not {'httpx', 'httpcore', 'h11'} & sys.modules.keys(), 'too much is loaded'\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
