@@ -27,6 +27,8 @@ def test_empty_text_is_an_empty_object(raw: str) -> None:
         ('{"a": -Infinity}', "got -Infinity"),
         ('{"a": 1e999}', "out of range"),
         ('{"a": 1, "a": 2}', "expected each key once, got 'a' twice"),
+        ('{"a": 1, "a": "\\u003a"}', "expected each key once, got 'a' twice"),
+        ('{"a": ":", "a": ""}', "expected each key once, got 'a' twice"),
         ('{"a": {"b": 1, "b": 1}}', "expected each key once, got 'b' twice"),
         ('{"a": "\\ud800"}', "surrogate"),
         ('{"a": "\ud800"}', "surrogate"),

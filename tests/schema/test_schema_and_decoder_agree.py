@@ -185,6 +185,7 @@ def test_every_schema_is_a_schema(kind: object) -> None:
     jsonschema.Draft202012Validator.check_schema(described(kind).schema)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60) | st.text('{}[]":,0a\\u \n', max_size=40))
 def test_no_text_raises_anything_but_arguments_error(raw: str) -> None:
     def probe(a: int = 0) -> None: ...

@@ -1,7 +1,7 @@
 """Results that are too long: B44, fault 11. Head and tail are kept, and what is missing is said."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trioloop.messages import Block, ImageBlock, TextBlock, text_of
@@ -33,6 +33,7 @@ def test_value_is_left_whole() -> None:
     assert bounded(outcome_of("x" * 100_000), 1_000).value == "x" * 100_000
 
 
+@settings(deadline=None)
 @given(st.text(max_size=400), st.integers(256, 600))
 def test_no_character_is_cut(text: str, bytes_max: int) -> None:
     doubled = text * 3
@@ -47,6 +48,7 @@ def test_no_character_is_cut(text: str, bytes_max: int) -> None:
     assert size((block,)) <= bytes_max
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.text(max_size=300).map(TextBlock)
@@ -101,6 +103,7 @@ def test_clean_text_is_itself() -> None:
     assert clean(text) is text
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=200), max_size=30), st.integers(200, 500))
 def test_head_and_tail_are_those_of_the_whole(pieces: list[bytes], bytes_max: int) -> None:
     kept = HeadAndTail(bytes_max)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 from pydantic import BaseModel
@@ -246,6 +246,7 @@ strict = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(strict.filter(lambda value: value is not None and not isinstance(value, str)))
 def test_json_values_are_written_exactly(value: object) -> None:
     outcome = outcome_of(value)
@@ -253,6 +254,7 @@ def test_json_values_are_written_exactly(value: object) -> None:
     assert outcome.value == value
 
 
+@settings(deadline=None)
 @given(strict, st.integers(1, 3_000), st.sampled_from([list, dict, "nested"]))
 def test_large_values_are_written_exactly_in_pieces(item: object, count: int, form: Any) -> None:
     value: object = [item] * count

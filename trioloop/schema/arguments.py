@@ -91,8 +91,9 @@ class Arguments:
 
     def _again(self, given: dict[str, object]) -> Any:  # Any: the tool's own struct
         """Decode after a failure: `2.0` may stand for 2, as JSON Schema has it."""
-        found = self._checked(given)
-        self._refuse(found or self._unfit(whole := {k: _whole(v) for k, v in given.items()}))
+        self._refuse(self._checked(given))
+        whole = {name: _whole(value) for name, value in given.items()}
+        self._refuse(self._unfit(whole))
         try:
             return msgspec.convert(whole, self._struct, dec_hook=self._hook)
         except Exception as error:  # whatever a type's own code raises
@@ -142,8 +143,8 @@ def _lines(error: Exception, path: str, value: object) -> Iterator[str]:
     """The faults that a decoder raised, in our words."""
     at = _AT.fullmatch(str(error))
     inside = (at["path"] or "") if at else ""
-    listed = getattr(error.__cause__ or error, "errors", None)
-    if callable(listed):  # pydantic's own list of everything that is wrong
+    listed: Any = getattr(error.__cause__ or error, "errors", None)
+    if callable(listed):  # pydantic's own list of everything that is wrong; it isn't imported here
         for fault in listed():
             place = "".join(_step(part) for part in fault.get("loc", ()))
             yield f"{path}{inside}{place}: expected otherwise: {fault.get('msg')}"

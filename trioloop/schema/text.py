@@ -28,7 +28,7 @@ def parse_object(raw: str) -> dict[str, Any]:  # Any: a JSON value, of which the
         raise ArgumentsError([f"$: expected a JSON object, {_why_not(raw, error)}"]) from None
     if not isinstance(found, dict):
         raise ArgumentsError([f"$: expected a JSON object, got {shown(found)}"])
-    if raw.count(":") != len(found):  # else each colon belongs to a key, and no key came twice
+    if "\\u003" in raw or raw.count(":") != _colons(found):  # else no key came twice
         _refuse_duplicates(raw)
     return found
 
@@ -56,6 +56,15 @@ _KINDS: dict[type, str] = {
     list: "array",
     dict: "object",
 }
+
+
+def _colons(value: object) -> int:
+    """How many colons a JSON value needs: one for each key, and those in its texts."""
+    if type(value) is str:
+        return value.count(":")
+    if type(value) is dict:
+        return sum(1 + name.count(":") + _colons(member) for name, member in value.items())
+    return sum(map(_colons, value)) if type(value) is list else 0
 
 
 def _written(value: object) -> str:

@@ -25,11 +25,15 @@ class ToolContext:
     agent: AgentHandle
     call: CallId
     key: str
-    _report: Callable[[str | None, float | None, float | None], None] = attrs.field(repr=False)
-    _add_context: Callable[[Content | UserMessage], None] = attrs.field(repr=False)
-    _append: Callable[[EventData], None] = attrs.field(repr=False)
-    _is_cancelled: Callable[[], bool] = attrs.field(repr=False)
-    _nursery: trio.Nursery | None = attrs.field(default=None, repr=False)
+    _report: Callable[[str | None, float | None, float | None], None] = attrs.field(
+        alias="report", repr=False
+    )
+    _add_context: Callable[[Content | UserMessage], None] = attrs.field(
+        alias="add_context", repr=False
+    )
+    _append: Callable[[EventData], None] = attrs.field(alias="append", repr=False)
+    _is_cancelled: Callable[[], bool] = attrs.field(alias="is_cancelled", repr=False)
+    _nursery: trio.Nursery | None = attrs.field(alias="nursery", default=None, repr=False)
 
     def report_progress(
         self, message: str | None = None, *, done: float | None = None, total: float | None = None

@@ -39,7 +39,8 @@ def outcome_of(value: object, *, bytes_max: int = _KEPT_BYTES) -> ToolOutcome:
         return ToolOutcome(content=())
     if isinstance(value, str):
         text = clean(value) if len(value) <= _CLEANED_CHARACTERS_MAX else value
-        return ToolOutcome(content=_unless_blank((TextBlock(text),)), value=text)
+        is_blank = not text or text.isspace()
+        return ToolOutcome(content=() if is_blank else (TextBlock(text),), value=text)
     if isinstance(value, Block):
         return ToolOutcome(content=_blocks([value]))
     if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):

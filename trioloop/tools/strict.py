@@ -190,17 +190,16 @@ def is_light(value: object) -> bool:
     while waiting:
         part = waiting.pop()
         weight += 1
-        kind = type(part)
-        if kind in _SMALL:
+        if type(part) in _SMALL:
             continue
         if isinstance(part, str):
             weight += len(part) // 64
-        elif isinstance(part, Mapping):
-            weight += len(part)
-            waiting.extend(part.values() if weight <= _LIGHT_WEIGHT else ())
         elif isinstance(part, list | tuple):
             weight += len(part)
             waiting.extend(part if weight <= _LIGHT_WEIGHT else ())
+        elif isinstance(part, dict | Mapping):  # the first is quick to tell
+            weight += len(part)
+            waiting.extend(part.values() if weight <= _LIGHT_WEIGHT else ())
         elif not isinstance(part, _AS_TEXT):
             waiting.extend(_shallow(part))
         if weight > _LIGHT_WEIGHT:

@@ -54,8 +54,8 @@ class Tool:
     timeout_s: float | None
     on_cancel: OnCancel
     result_bytes_max: int | None
-    _mode: ModeChoice
-    _arguments: Arguments = attrs.field(repr=False)
+    _mode: ModeChoice = attrs.field(alias="mode")
+    _arguments: Arguments = attrs.field(alias="arguments", repr=False)
 
     def decode(self, raw: str) -> dict[str, object]:
         """The arguments of a call, by name and of the annotated types, defaults filled in.
