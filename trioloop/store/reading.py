@@ -6,6 +6,7 @@ and on a full disk. Nothing is locked and nothing is changed.
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 
 from trioloop.codec import decode_event
 from trioloop.errors import DamagedSessionError
@@ -63,10 +64,8 @@ def list_sessions(path: str | os.PathLike[str]) -> list[SessionSummary]:
 def _rows(path: str | os.PathLike[str], name: str, before: int | None) -> Iterator[StoredRow]:
     file = store_path(path)
     with reader(file) as connection:
-        blobs = BlobFiles(blob_folder(file))
-        for row in verified_rows(connection, blobs, session_id(name)):
-            if before is not None and row.seq >= before:
-                return
+        rows = verified_rows(connection, BlobFiles(blob_folder(file)), session_id(name))
+        for row in islice(rows, before if before is None else max(before, 0)):
             if row.seq == 0:
                 _check_name(row, name)
             yield row

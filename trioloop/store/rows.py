@@ -50,7 +50,7 @@ def summaries(connection: sqlite3.Connection) -> list[SessionSummary]:
             "SELECT name, next_seq, bytes, created, changed, epoch FROM session ORDER BY name"
         ).fetchall()
     except sqlite3.Error as error:
-        raise StoreUnreadableError(f"the store's list of sessions is damaged: {error}") from error
+        raise _list_damaged(error) from error
     return [SessionSummary(*row) for row in rows]
 
 
@@ -61,15 +61,20 @@ def verified_rows(
 
     Raises:
         UnknownSessionError: there is none of that name.
+        StoreUnreadableError: the table of sessions is damaged.
         DamagedSessionError: once what stands before the first damaged event has been given.
     """
     try:
         row = session_row(connection, session)
     except sqlite3.Error as error:
-        raise DamagedSessionError(session, 0, str(error)) from error
+        raise _list_damaged(error) from error
     if row is None:
         raise UnknownSessionError(f"the store has no session {session!r}")
     return _Verification(connection, blobs, session, row).rows(max(after, -1))
+
+
+def _list_damaged(error: sqlite3.Error) -> StoreUnreadableError:
+    return StoreUnreadableError(f"the store's list of sessions is damaged: {error}")
 
 
 @attrs.define

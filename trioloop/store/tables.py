@@ -130,7 +130,10 @@ def _why_unreadable(path: Path, error: Exception, writing: bool) -> str:
         return f"can't be there: {str(path.parent)!r} is no folder"
     if not writing and not path.exists():
         return "doesn't exist: give the path of a store's file"
-    if not os.access(path if path.exists() else path.parent, os.W_OK if writing else os.R_OK):
+    needed = os.W_OK if writing else os.R_OK
+    effective = os.access in os.supports_effective_ids
+    found = path if path.exists() else path.parent
+    if not os.access(found, needed, effective_ids=effective):
         return f"may not be {'written' if writing else 'read'}: get permission first"
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
         return _NO_STORE
