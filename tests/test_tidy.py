@@ -128,8 +128,8 @@ def test_each_wrapped_library_has_one_importer() -> None:
 
 
 def test_no_room_imports_through_the_public_front() -> None:
-    """A room that imports `trioloop` itself would stand above every floor."""
-    users = ("trioloop/cli/", "trioloop/testing")
+    """A room that imports `trioloop` itself stands above every floor that the front names."""
+    users = ("trioloop/plugins/", "trioloop/cli/", "trioloop/testing")
     assert [
         module.path
         for module in OURS
@@ -192,24 +192,24 @@ def _public(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, Named
                 yield from _public(node.body, f"{prefix}{node.name}.")
 
 
-PORT_METHODS = {
+METHODS_OF_PROTOCOLS = {
     method.name
     for module in OURS
-    if module.path == "trioloop/ports.py"
-    for port in module.tree.body
-    if isinstance(port, ast.ClassDef)
-    for method in port.body
-    if isinstance(method, Function)
+    for protocol in ast.walk(module.tree)
+    if isinstance(protocol, ast.ClassDef)
+    and any(ast.unparse(base).startswith("Protocol") for base in protocol.bases)
+    for method in protocol.body
+    if isinstance(method, Function) and ast.get_docstring(method)
 }
 
 
 def _documented(node: Named) -> bool:
-    """Overloads and setters share their function's docstring, a port's methods the port's."""
+    """Overloads and setters share their function's docstring, methods that of a protocol's."""
     decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
     return (
         ast.get_docstring(node) is not None
         or not decorators.isdisjoint({"overload", "setter"})
-        or node.name in PORT_METHODS
+        or node.name in METHODS_OF_PROTOCOLS
     )
 
 
