@@ -26,7 +26,7 @@ TODAY = date(2026, 11, 30)
 CONFIG = CallConfig(provider="trioloop", model="demonstration")
 
 
-def declare(name: str, description: str, **parameters: Any) -> ToolDeclaration:  # JSON Schemas
+def declare(name: str, description: str, /, **parameters: Any) -> ToolDeclaration:  # JSON Schemas
     """A declaration whose parameters are all required, but for those given with a default."""
     required = [key for key, schema in parameters.items() if "default" not in schema]
     schema = {"type": "object", "properties": parameters, "required": required}

@@ -38,6 +38,12 @@ def tools(tool: Any) -> list[ToolDeclaration]:
             text=TEXT,
             overwrite=FLAG | OPTIONAL,
         ),
+        tool(
+            "append_line",
+            "Append a line to a file.",
+            line=TEXT | {"description": "what is added to the file."},
+            name=TEXT | {"description": "the file's name, such as notes.txt."},
+        ),
         tool("search", "Search the web.", query=TEXT, max_results=WHOLE | OPTIONAL),
         tool("book_flight", "Book a flight.", origin=TEXT, destination=TEXT, day=DAY),
         tool("remind", "Set a reminder.", at=MOMENT, message=TEXT),
@@ -83,6 +89,11 @@ def tools(tool: Any) -> list[ToolDeclaration]:
             "Write 'x' to a.txt without overwrite",
             "write_file",
             {"path": "a.txt", "text": "x", "overwrite": False},
+        ),
+        (
+            "Append 'buy tea' to todo.txt",
+            "append_line",
+            {"line": "buy tea", "name": "todo.txt"},
         ),
         (
             "search for trio nurseries, max results 5",

@@ -11,6 +11,7 @@ from trioloop.models.demonstration.words import PREPOSITIONS, is_content, split_
 
 Schema: TypeAlias = Mapping[str, Any]  # JSON Schema: any JSON value under any keyword
 
+_FILE_WORDS = {stem(word) for word in ("path", "file", "filename", "folder", "directory")}
 _ORDER = ("const", "enum", "boolean", "integer", "number", "array", "object", "string")
 
 
@@ -36,6 +37,13 @@ class Parameter:
     def is_text(self) -> bool:
         """Whether any text will do."""
         return any(form_of(form) == "string" and "format" not in form for form in self.forms)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it names a file or a folder: by its format, its name, or what is said of it."""
+        formats = {form.get("format") for form in self.forms}
+        said = _stems(_before_preposition(self.description)) | {stem(word) for word in self.words}
+        return bool(formats & {"path", "file-path"} or said & _FILE_WORDS)
 
     @property
     def is_flag(self) -> bool:

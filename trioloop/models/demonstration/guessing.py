@@ -96,7 +96,7 @@ class Guessing:
             for width in (4, 3, 2, 1):
                 yield from self._slots.spans(width, lambda t: t.kind != "quoted")
         kinds = {"url", "email", "uuid", "json"}
-        if formats & {"path", "file-path"} or {"path", "file", "filename"} & set(parameter.words):
+        if parameter.is_file:
             kinds.add("path")
         yield from self._slots.spans(1, lambda t: t.kind in kinds)
 
