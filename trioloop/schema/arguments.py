@@ -143,7 +143,8 @@ def _lines(error: Exception, path: str, value: object) -> Iterator[str]:
     """The faults that a decoder raised, in our words."""
     at = _AT.fullmatch(str(error))
     inside = (at["path"] or "") if at else ""
-    listed: Any = getattr(error.__cause__ or error, "errors", None)
+    listed: Callable[[], list[dict[str, Any]]] | None
+    listed = getattr(error.__cause__ or error, "errors", None)
     if callable(listed):  # pydantic's own list of everything that is wrong; it isn't imported here
         for fault in listed():
             place = "".join(_step(part) for part in fault.get("loc", ()))
