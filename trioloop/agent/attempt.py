@@ -4,6 +4,7 @@ However the stream ends, the attempt is recorded before anybody is asked about i
 one follows is decided in `step`.
 """
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -29,6 +30,8 @@ from trioloop.ids import call_id
 from trioloop.log.rebuild import Request
 from trioloop.ports import ChunkStream, PreparedCall
 from trioloop.stream.assemble import assemble, interrupted
+
+_log = logging.getLogger("trioloop.agent")
 
 
 class _Source(AsyncIterator[Sequence[Chunk]]):
@@ -96,14 +99,13 @@ async def run_attempt(
     notifications.send(StreamStarted(signal.turn, attempt.step, step.attempts + 1))
     try:
         await _read(attempt, prepared)
-    except ModelFailure as failure:
-        return _settle_failure(attempt, Failure.of(failure))
     except Exception as error:
-        if not attempt.sent:  # a listener, before anything was asked
+        if not attempt.sent or signal.cancelled:  # a listener's, or in place of a Cancelled
             _settle_cancelled(attempt)
             raise
-        text = f"{type(error).__name__}: {error}"
-        return _settle_failure(attempt, Failure(code="UNKNOWN", message=text))
+        if attempt.finish is None:
+            return _settle_failure(attempt, _failure(error))
+        _log.warning("a model's stream failed behind its whole answer", exc_info=error)
     except BaseException:  # cancelled, or worse: what came is recorded, and it goes on
         _settle_cancelled(attempt)
         raise
@@ -130,6 +132,9 @@ async def _read(attempt: _Attempt, prepared: PreparedCall) -> None:
         if close is not None:
             stack.push_async_callback(close)
         await _collect(attempt, stream)
+    if attempt.finish is None:
+        await trio.lowlevel.checkpoint()  # the adapter may have swallowed our cancel
+        raise ModelFailure("TRUNCATED", "the stream ended before the model had finished")
 
 
 async def _collect(attempt: _Attempt, stream: ChunkStream) -> None:
@@ -143,7 +148,15 @@ async def _collect(attempt: _Attempt, stream: ChunkStream) -> None:
         await trio.lowlevel.checkpoint_if_cancelled()
         if attempt.finish is not None:
             return
-    raise ModelFailure("TRUNCATED", "the stream ended before the model had finished")
+
+
+def _failure(error: Exception) -> Failure:
+    """Why an attempt failed; an adapter's own nursery may have wrapped it."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error, ModelFailure):
+        return Failure.of(error)
+    return Failure(code="UNKNOWN", message=f"{type(error).__name__}: {error}")
 
 
 def _settle_message(attempt: _Attempt) -> None:
