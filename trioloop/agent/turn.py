@@ -64,7 +64,8 @@ async def _run_steps(resources: Resources, signal: TurnSignal) -> Ending | Fresh
         due = owed(turn, session.state.inbox)
         if due == "pause":
             pauses += 1
-            due = due if pauses <= limits.pauses_max else None
+            if pauses > limits.pauses_max:
+                due = "input" if session.state.inbox.next_step else None
         elif due is None and outcome == Entered() and continuations < limits.continuations_max:
             continuations += 1
             await _ask_before_stopping(resources, signal)
