@@ -1,0 +1,466 @@
+"""What ends a turn before a step of it is committed, and what is then in the log (P3 to P7)."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.agent.reading import admitted, ends, facts, pass_waits, pending, reasons, said, types
+from trioloop.agent.agent import Agent
+from trioloop.errors import ModelFailure
+from trioloop.events import CallConfig, UserMessageLogged
+from trioloop.hooks.dispatch import Next
+from trioloop.hooks.points import (
+    Assembly,
+    AttemptFailed,
+    Decision,
+    Enter,
+    PreStep,
+    Reject,
+    RequestProposal,
+    Retry,
+    SectionText,
+)
+from trioloop.messages import UserMessage, user_message
+from trioloop.ports import AgentHandle, PreparedCall
+from trioloop.runtime.runtime import Runtime
+from trioloop.testing import ScriptedModel, Text, ToolCall, Wait, open_test_runtime
+from trioloop.tools.registry import ToolConditionContext
+from trioloop.tools.tool import tool
+
+Wait_: TypeAlias = Callable[[], Awaitable[None]]
+
+
+@tool(effects="read-only")
+async def answer() -> int:
+    """The answer."""
+    return 42
+
+
+# Reject and Enter
+
+
+async def test_a_rejected_step_spends_no_number_and_admits_nothing(
+    autojump_clock: MockClock,
+) -> None:
+    async def reject(step: PreStep, next: Next[Decision]) -> Decision:
+        return Reject("not in office hours", "HOURS")
+
+    model = ScriptedModel([Text("hi")])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        with agent.hooks.pre_step.add(reject):
+            settled = await agent.ask("one")
+        assert types(agent) == ["turn/start", "turn/end"]
+        (end,) = ends(agent)
+        assert (end.reason, end.code, end.message) == ("blocked", "HOURS", "not in office hours")
+        assert end.by is not None
+        assert end.by.endswith("reject")
+        assert [(one.list, one.why) for one in end.unadmitted] == [("next-turn", "blocked")]
+        assert settled.reason == "blocked"
+        assert model.requests == []
+        assert (await agent.ask("two")).reason == "completed"
+        assert said(model.requests[0]) == ["U two"]
+
+
+async def test_a_rejection_behind_a_step_names_that_turn_blocked(autojump_clock: MockClock) -> None:
+    async def reject(step: PreStep, next: Next[Decision]) -> Decision:
+        return await next() if step.step == 1 else Reject("enough")
+
+    model = ScriptedModel([ToolCall("answer")])
+    async with open_test_runtime(model=model, tools=[answer]) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(reject)
+        settled = await agent.ask("one")
+        assert settled.reason == "blocked"
+        assert types(agent)[-2:] == ["step/end", "turn/end"]
+
+
+async def test_the_queue_goes_on_behind_a_blocked_turn(autojump_clock: MockClock) -> None:
+    async def reject(step: PreStep, next: Next[Decision]) -> Decision:
+        return await next() if step.turn == 2 else Reject("no")
+
+    async with open_test_runtime(model=ScriptedModel([Text("2")])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(reject)
+        agent.followup("one")
+        agent.followup("two")
+        await agent.wait_idle()
+        assert reasons(agent) == ["blocked", "completed"]
+
+
+async def test_an_inject_during_a_rejected_step_opens_no_turn(autojump_clock: MockClock) -> None:
+    async def reject(step: PreStep, next: Next[Decision]) -> Decision:
+        agent.inject("context")
+        return Reject("no")
+
+    async with open_test_runtime(model=ScriptedModel([])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(reject)
+        await agent.ask("one")
+        await agent.wait_idle()
+        assert reasons(agent) == ["blocked"]
+        assert pending(agent) == ["context"]
+
+
+async def test_entering_with_nothing_first_completes_the_turn_without_a_request(
+    autojump_clock: MockClock,
+) -> None:
+    async def drop(step: PreStep, next: Next[Decision]) -> Decision:
+        return Enter(())
+
+    model = ScriptedModel([])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(drop)
+        settled = await agent.ask("one")
+        assert settled.reason == "completed"
+        assert types(agent) == ["turn/start", "turn/end"]
+        assert [one.why for one in ends(agent)[0].unadmitted] == ["completed"]
+        assert model.requests == []
+
+
+async def test_the_queue_goes_on_behind_an_empty_turn(autojump_clock: MockClock) -> None:
+    async def drop_first(step: PreStep, next: Next[Decision]) -> Decision:
+        return Enter(()) if step.turn == 1 else await next()
+
+    async with open_test_runtime(model=ScriptedModel([Text("2")])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(drop_first)
+        agent.followup("one")
+        agent.followup("two")
+        await agent.wait_idle()
+        assert reasons(agent) == ["completed", "completed"]
+        assert admitted(agent) == ["two"]
+
+
+async def test_entering_with_nothing_later_ends_as_the_last_step_did(
+    autojump_clock: MockClock,
+) -> None:
+    async def drop_later(step: PreStep, next: Next[Decision]) -> Decision:
+        return await next() if step.step == 1 else Enter(())
+
+    model = ScriptedModel([[Wait(1), Text("1")]])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(drop_later)
+        agent.followup("one")
+        await trio.sleep(0.5)
+        agent.steer("two")
+        await agent.wait_idle()
+        assert types(agent)[-2:] == ["step/end", "turn/end"]
+        assert reasons(agent) == ["completed"]
+        assert [one.list for one in ends(agent)[0].unadmitted] == ["next-step"]
+
+
+async def test_entering_with_nothing_where_results_are_owed_asks_the_model(
+    autojump_clock: MockClock,
+) -> None:
+    async def drop_later(step: PreStep, next: Next[Decision]) -> Decision:
+        return await next() if step.step == 1 else Enter(())
+
+    model = ScriptedModel([ToolCall("answer"), Text("hi")])
+    async with open_test_runtime(model=model, tools=[answer]) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(drop_later)
+        settled = await agent.ask("one")
+        assert settled.text == "hi"
+
+
+async def test_a_pre_step_may_edit_add_and_drop_messages(autojump_clock: MockClock) -> None:
+    async def rewrite(step: PreStep, next: Next[Decision]) -> Decision:
+        first, _second = step.messages
+        edited = UserMessage(user_message("edited").content, first.id, first.source)
+        return Enter((edited, user_message("added", source="hook")))
+
+    model = ScriptedModel([Text("hi")])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(rewrite)
+        agent.inject("context")
+        settled = await agent.ask("one")
+        assert settled.reason == "completed"
+        assert said(model.requests[0]) == ["U edited", "U added"]
+        assert [fact.message.source for fact in facts(agent, UserMessageLogged)] == ["user", "hook"]
+        assert [one.list for one in ends(agent)[0].unadmitted] == ["next-turn"]
+
+
+@pytest.mark.parametrize("wrong", ["twice", "known", "no message", "no decision"])
+async def test_a_wrong_decision_ends_the_turn_and_names_the_listener(
+    wrong: str, autojump_clock: MockClock
+) -> None:
+    async def decide(step: PreStep, next: Next[Decision]) -> Decision:
+        (message,) = step.messages
+        answers: dict[str, object] = {
+            "twice": Enter((message, message)),
+            "known": Enter((message, user_message("x", id="m-1"))),
+            "no message": Enter(("text",)),  # type: ignore[arg-type]
+            "no decision": None,
+        }
+        return answers[wrong]  # type: ignore[return-value]
+
+    async with open_test_runtime(model=ScriptedModel([Text("1"), Text("3")])) as runtime:
+        agent = await runtime.create_agent("a")
+        await agent.ask(user_message("one", id="m-1"))
+        with agent.hooks.pre_step.add(decide):
+            settled = await agent.ask("two")
+        assert (settled.reason, settled.code) == ("error", "HOOK_MISUSE")
+        assert settled.message is not None
+        assert "decide" in settled.message
+        assert types(agent)[-2:] == ["turn/start", "turn/end"]
+        assert (await agent.ask("three")).reason == "completed"
+
+
+async def test_a_message_that_a_listener_would_change_is_frozen(autojump_clock: MockClock) -> None:
+    async def mutate(step: PreStep, next: Next[Decision]) -> Decision:
+        step.messages[0].source = "me"  # type: ignore[misc]
+        return await next()
+
+    async with open_test_runtime(model=ScriptedModel([])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(mutate)
+        settled = await agent.ask("one")
+        assert settled.reason == "error"
+        assert agent.inbox.restore(1) == 1
+        assert agent.inbox.next_turn[0].message.source == "user"
+
+
+async def test_a_pre_step_is_asked_once_per_proposal_before_the_boundary(
+    autojump_clock: MockClock,
+) -> None:
+    seen: list[tuple[int, int, tuple[str, ...], str | None]] = []
+
+    async def look(step: PreStep, next: Next[Decision]) -> Decision:
+        assert agent.turn is not None
+        state = agent.session.state
+        assert state.step is None
+        declared = tuple(one.name for one in step.tools)
+        seen.append((step.turn, step.step, declared, agent.turn.cause))
+        return await next()
+
+    model = ScriptedModel([ToolCall("answer"), Text("1"), Text("2")])
+    async with open_test_runtime(model=model, tools=[answer]) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(look)
+        await agent.ask("one")
+        await agent.ask("two")
+    tools = ("answer",)
+    assert seen == [(1, 1, tools, None), (1, 2, tools, None), (2, 1, tools, None)]
+
+
+# What raises, and what is cancelled
+
+
+class Unprepared(ScriptedModel):
+    """A model whose preparation is what a test says."""
+
+    def __init__(self, prepare: Wait_) -> None:
+        super().__init__([Text("hi")])
+        self._prepare = prepare
+
+    async def prepare(self, config: CallConfig) -> PreparedCall:  # type: ignore[override]
+        """Do that first."""
+        await self._prepare()
+        return await super().prepare(config)
+
+
+def _installed(runtime: Runtime, place: str, act: Wait_) -> None:
+    async def condition(context: ToolConditionContext) -> bool:
+        await act()
+        return True
+
+    async def section(agent: AgentHandle) -> str:
+        await act()
+        return "text"
+
+    async def assembling(
+        payload: Assembly, next: Next[tuple[SectionText, ...]]
+    ) -> tuple[SectionText, ...]:
+        answer = await next()
+        await act()
+        return answer
+
+    async def pre_step(step: PreStep, next: Next[Decision]) -> Decision:
+        answer = await next()
+        await act()
+        return answer
+
+    async def request(proposal: RequestProposal, next: Next[CallConfig]) -> CallConfig:
+        answer = await next()
+        await act()
+        return answer
+
+    if place == "condition":
+        runtime.tools.register(answer, when=condition)
+    elif place == "section":
+        runtime.prompt.section("s", section)
+    elif place == "assemble":
+        runtime.hooks.assemble.add(assembling)
+    elif place == "pre_step":
+        runtime.hooks.pre_step.add(pre_step)
+    elif place == "request":
+        runtime.hooks.request.add(request)
+
+
+PLACES = ["condition", "section", "assemble", "pre_step", "request", "prepare"]
+
+
+async def run_with(place: str, act: Wait_, then: Callable[[Agent], Awaitable[None]]) -> None:
+    """Run something with an agent whose turns come by `act` at that place."""
+    model = Unprepared(act) if place == "prepare" else ScriptedModel([Text("hi")])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        _installed(runtime, place, act)
+        await then(agent)
+        assert model.requests == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_what_raises_before_admission_commits_nothing(
+    place: str, autojump_clock: MockClock
+) -> None:
+    async def act() -> None:
+        await trio.lowlevel.checkpoint()
+        raise ValueError("broken")
+
+    async def then(agent: Agent) -> None:
+        told: list[object] = []
+        agent.on("error", told.append)
+        settled = await agent.ask("one")
+        assert settled.reason == "error"
+        assert settled.code == ("TOOL_ACTIVATION_FAILED" if place == "condition" else "UNKNOWN")
+        assert settled.message is not None
+        assert "broken" in settled.message
+        assert types(agent) == ["turn/start", "turn/end"]
+        assert [(one.list, one.why) for one in ends(agent)[0].unadmitted] == [
+            ("next-turn", "error")
+        ]
+        assert len(told) == 1
+
+    await run_with(place, act, then)
+
+
+@pytest.mark.parametrize("discards", [False, True])
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_cancel_before_admission_commits_nothing(
+    place: str, discards: bool, autojump_clock: MockClock
+) -> None:
+    async def act() -> None:
+        await trio.sleep(5)
+
+    async def then(agent: Agent) -> None:
+        told: list[object] = []
+        agent.on("error", told.append)
+        agent.inject("context")
+        agent.followup("one")
+        await trio.sleep(1)
+        agent.cancel("why", discard_inbox=discards)
+        await agent.wait_idle()
+        assert trio.current_time() == 1
+        assert types(agent) == ["turn/start", "turn/end"]
+        assert [(end.reason, end.cause) for end in ends(agent)] == [("aborted", "why")]
+        assert pending(agent) == ([] if discards else ["context", "one"])
+        assert len(ends(agent)[0].unadmitted) == (2 if discards else 0)
+        assert told == []
+
+    await run_with(place, act, then)
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_cancel_that_comes_too_late_for_the_last_wait_commits_nothing(
+    place: str, autojump_clock: MockClock
+) -> None:
+    """The listener was handed its value, and is cancelled before it goes on (R8)."""
+
+    async def act() -> None:
+        await pass_waits()
+        for agent in agents:
+            agent.cancel("why")
+
+    agents: list[Agent] = []
+
+    async def then(agent: Agent) -> None:
+        agents.append(agent)
+        settled = await agent.ask("one")
+        assert (settled.reason, settled.cause) == ("aborted", "why")
+        assert types(agent) == ["turn/start", "turn/end"]
+        await agent.wait_idle()
+        assert pending(agent) == ["one"]
+
+    await run_with(place, act, then)
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_what_is_raised_instead_of_the_cancel_is_told_beside_it(
+    place: str, autojump_clock: MockClock
+) -> None:
+    async def act() -> None:
+        try:
+            await trio.sleep(5)
+        except trio.Cancelled:
+            raise ValueError("while cleaning up") from None
+
+    async def then(agent: Agent) -> None:
+        agent.followup("one")
+        await trio.sleep(1)
+        agent.cancel("why")
+        await agent.wait_idle()
+        (end,) = ends(agent)
+        assert (end.reason, end.cause) == ("aborted", "why")
+        assert len(end.also) == 1
+        assert "while cleaning up" in end.also[0]
+
+    await run_with(place, act, then)
+
+
+async def test_a_failing_preparation_is_not_retried(autojump_clock: MockClock) -> None:
+    async def act() -> None:
+        raise ModelFailure("TRANSPORT", "no route")
+
+    asked: list[object] = []
+    async with open_test_runtime(model=Unprepared(act)) as runtime:
+        agent = await runtime.create_agent("a")
+
+        @agent.hooks.request_error
+        async def retry(failed: AttemptFailed, next: Next[Retry | None]) -> Retry | None:
+            asked.append(failed)
+            return Retry()
+
+        settled = await agent.ask("one")
+        assert (settled.reason, settled.code, settled.message) == ("error", "TRANSPORT", "no route")
+    assert asked == []
+
+
+async def test_an_error_with_a_code_of_its_own_keeps_it(autojump_clock: MockClock) -> None:
+    class QuotaSpentError(Exception):
+        code = "MY_QUOTA"
+
+    async def act() -> None:
+        raise QuotaSpentError("spent")
+
+    async def then(agent: Agent) -> None:
+        settled = await agent.ask("one")
+        assert (settled.code, settled.message) == ("MY_QUOTA", "spent")
+        assert ends(agent)[0].by is not None
+
+    await run_with("pre_step", act, then)
+
+
+async def test_steering_during_a_failing_preparation_is_kept(autojump_clock: MockClock) -> None:
+    async def act() -> None:
+        if not agents[0].session.state.inbox.next_step:
+            agents[0].steer("steer")
+        raise ValueError("broken")
+
+    agents: list[Agent] = []
+
+    async def then(agent: Agent) -> None:
+        agents.append(agent)
+        await agent.ask("one")
+        await agent.wait_idle()
+        assert pending(agent) == ["steer"]
+        assert len(ends(agent)) == 1
+
+    await run_with("pre_step", act, then)
