@@ -1,5 +1,6 @@
 """How the demonstration model streams: in small pieces, at its pace, with one finish."""
 
+import gc
 from typing import Any
 
 import pytest
@@ -61,3 +62,12 @@ async def test_asking_passes_checkpoints_and_can_be_cancelled(tool: Any) -> None
 def test_a_pace_that_is_no_time_is_refused(pace_s: float) -> None:
     with pytest.raises(InvalidInputError, match="pace_s must be 0 or more seconds"):
         DemonstrationModel(pace_s=pace_s)
+
+
+async def test_a_stream_that_is_left_early_leaves_nothing_behind(tool: Any) -> None:
+    prepared = await DemonstrationModel(pace_s=0).prepare(CONFIG)
+    async with prepared.stream(request(tool)) as stream:
+        await anext(stream)
+    gc.collect()  # a generator that wasn't closed would warn here, and warnings are errors
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import date
 
 import attrs
@@ -81,9 +81,13 @@ class _Prepared:
     @asynccontextmanager
     async def _streaming(self, request: Request) -> AsyncIterator[ChunkStream]:
         await trio.lowlevel.checkpoint()
-        yield self._paced(tuple(_batches(decide(request, self._reader))))
+        batches = tuple(_batches(decide(request, self._reader)))
+        async with aclosing(self._paced(batches)) as stream:
+            yield stream
 
-    async def _paced(self, batches: Sequence[Sequence[Chunk]]) -> ChunkStream:
+    async def _paced(
+        self, batches: Sequence[Sequence[Chunk]]
+    ) -> AsyncGenerator[Sequence[Chunk], None]:
         for batch in batches:
             await trio.sleep(self._pace_s)
             yield batch
