@@ -58,6 +58,8 @@ def admit(resources: Resources, proposal: Proposal, prepared: PreparedCall) -> R
     session = resources.session
     turn = session.state.turn
     opens_step = turn is not None and turn.step is None
+    if not opens_step and proposal.starts_series:
+        proposal = attrs.evolve(proposal, starts_series=False)  # the first admission has (E2)
     facts: list[EventData] = []
     if opens_step:
         facts.append(StepStarted(proposal.turn, proposal.step))
