@@ -19,7 +19,7 @@ from trio.testing import MockClock
 import trioloop
 from trioloop.agent.notifications import Settled, StatusChanged
 from trioloop.events import Event
-from trioloop.ids import MessageId
+from trioloop.ids import CallId, MessageId
 from trioloop.log.fold import LogState
 from trioloop.testing import ScriptedModel, Stall, Text, ToolCall
 
@@ -99,7 +99,7 @@ class Column:
 def columns(recording: Recording) -> list[Column]:
     """The log, folded event by event."""
     messages: list[MessageId] = []
-    calls: list[str] = []
+    calls: list[CallId] = []
     found = []
     state = LogState()
     activity = "idle"
@@ -131,7 +131,7 @@ def _asks(state: LogState) -> bool:
     return bool(state.turn and state.turn.step and state.turn.step.admitted)
 
 
-def _calls(state: LogState, seen: list[str]) -> tuple[str | None, ...]:
+def _calls(state: LogState, seen: list[CallId]) -> tuple[str | None, ...]:
     step = state.turn.step if state.turn else None
     running = {
         call: open_call.block.name
