@@ -105,9 +105,7 @@ async def test_an_old_owner_is_fenced_and_writes_nothing(
 ) -> None:
     old = await store.open(name, owner, create=True)
     await store.release(old)
-    assert isinstance(
-        refusal((await store.commit([append_of(old, make_rows(1))]))[0]), FencedError
-    )
+    assert isinstance(refusal((await store.commit([append_of(old, make_rows(1))]))[0]), FencedError)
     new = await store.open(name, owner, create=False)
     error = refusal((await store.commit([append_of(old, make_rows(1))]))[0])
     assert isinstance(error, FencedError)
@@ -124,14 +122,10 @@ async def test_a_deleted_session_fences_its_last_owner_for_good(
     await store.commit([append_of(old, make_rows(3))])
     await store.release(old)
     await store.delete(name)
-    assert isinstance(
-        refusal((await store.commit([append_of(old, make_rows(1))]))[0]), FencedError
-    )
+    assert isinstance(refusal((await store.commit([append_of(old, make_rows(1))]))[0]), FencedError)
     new = await store.open(name, owner, create=True)
     assert new.next_seq == 0
-    assert isinstance(
-        refusal((await store.commit([append_of(old, make_rows(1))]))[0]), FencedError
-    )
+    assert isinstance(refusal((await store.commit([append_of(old, make_rows(1))]))[0]), FencedError)
     assert await store.read(name) == []
 
 
