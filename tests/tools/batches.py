@@ -1,6 +1,6 @@
 """A step whose model has just asked for calls, and what came of running them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -26,12 +26,12 @@ from trioloop.events import (
     UserMessageLogged,
 )
 from trioloop.hooks import Hooks
-from trioloop.ids import MessageId, SessionId, call_id
+from trioloop.ids import SessionId, call_id
 from trioloop.limits import Limits
 from trioloop.messages import AssistantMessage, ToolCallBlock, UserMessage, text_of, user_message
 from trioloop.ports import AgentHandle, Approver
 from trioloop.session import Session
-from trioloop.tools import ToolConditionContext, ToolRegistry
+from trioloop.tools import ToolConditionContext, ToolRegistry, tool
 from trioloop.tools.batch import ToolProgress
 from trioloop.tools.call import Batch, RunningCall, run_batch
 from trioloop.tools.places import Capacity
@@ -166,7 +166,7 @@ class Step:
         ]
 
     @staticmethod
-    def _index(data: Any, by_seq: dict[int, str]) -> str:
+    def _index(data: Any, by_seq: Mapping[int, str]) -> str:
         call = data.call if hasattr(data, "call") else by_seq[data.call_seq]
         return str(call.rpartition("_")[2])
 
@@ -176,4 +176,20 @@ def under_virtual_time(main: Callable[[], Any]) -> None:
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-MESSAGE = MessageId("msg_1")
+def step_of(*functions: Any, **limits: Any) -> Step:
+    """A step with some functions as its read-only tools."""
+    step = Step(**limits)
+    for function in functions:
+        step.tools.register(tool(effects="read-only")(function))
+    return step
+
+
+async def nap(seconds: float) -> float:
+    """Sleep."""
+    await trio.sleep(seconds)
+    return seconds
+
+
+def naps(*seconds: float) -> list[Asked]:
+    """Calls of `nap`."""
+    return [("nap", {"seconds": one}) for one in seconds]

@@ -53,7 +53,7 @@ def list_scheduling(batch: Sequence[Work], limit: int) -> float:
 
 @given(BATCHES, st.integers(1, 4), st.random_module())
 def test_any_batch_keeps_the_rules_and_takes_no_longer_than_list_scheduling(
-    batch: list[Work], limit: int, _: object
+    batch: list[Work], limit: int, random: object
 ) -> None:
     running: set[int] = set()
     starts: list[int] = []
@@ -91,7 +91,7 @@ def test_any_batch_keeps_the_rules_and_takes_no_longer_than_list_scheduling(
 
 
 @given(st.integers(1, 30), st.integers(1, 6), st.random_module())
-def test_calls_that_never_wait_run_in_order_too(count: int, limit: int, _: object) -> None:
+def test_calls_that_never_wait_run_in_order_too(count: int, limit: int, random: object) -> None:
     starts: list[int] = []
 
     async def body(index: int) -> None:

@@ -324,22 +324,27 @@ class RunningCall:
         """Whether a post-policy reads its outcome."""
         return not self._skips_post and any(hooks.post_execute for hooks in self._batch.hooks)
 
-    async def post(self) -> None:
+    async def post(self) -> BaseException | None:
         """Ask the post-policy. Cut off by a cancel, it is asked again, for `post_s` at most (T9).
 
         The cancel isn't lost: it goes up when the batch is recorded.
         """
-        if not await self._ask_post():
-            began = trio.current_time()
-            # Bounded by what the batch's policies have left of `post_s` after a cancel.
-            with trio.move_on_after(max(self._run.post_left_s, 0), shield=True):
-                await self._ask_post()
-            self._run.post_left_s -= trio.current_time() - began
-        if not self._skips_post:
-            self.outcome = failures.withheld(
-                "The result is withheld: the turn was cancelled before a policy had read it."
-            )
-            self._skips_post = True
+        try:
+            if not await self._ask_post():
+                began = trio.current_time()
+                # Bounded by what the batch's policies have left of `post_s` after a cancel.
+                with trio.move_on_after(max(self._run.post_left_s, 0), shield=True):
+                    await self._ask_post()
+                self._run.post_left_s -= trio.current_time() - began
+        except KeyboardInterrupt as interrupt:
+            return interrupt
+        finally:
+            if not self._skips_post:
+                self.outcome = failures.withheld(
+                    "The result is withheld: the turn was cancelled before a policy had read it."
+                )
+                self._skips_post = True
+        return None
 
     async def _ask_post(self) -> bool:
         """Ask once.
@@ -352,9 +357,7 @@ class RunningCall:
             outcome, contexts = await policies.ask_after(
                 self._batch.hooks, self._as_request(), self.outcome
             )
-        except trio.Cancelled:
-            return False
-        except BaseExceptionGroup as error:
+        except BaseException as error:  # only a cancel, a stray one included, or Ctrl-C comes here
             if without_cancelled(error) is not None:
                 raise
             return False

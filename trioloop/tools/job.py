@@ -55,8 +55,12 @@ class Job(Protocol):
         """Whether `post` has to be awaited before `record`."""
         ...
 
-    async def post(self) -> None:
-        """Ask what becomes of its result. Ends in bounded time even when cancelled."""
+    async def post(self) -> BaseException | None:
+        """Ask what becomes of its result. Ends in bounded time even when cancelled.
+
+        Returns:
+            What has to stop the pool and go up; None: go on.
+        """
         ...
 
     def record(self) -> None:

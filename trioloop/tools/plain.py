@@ -67,8 +67,8 @@ class PlainJob(Generic[ResultT]):
     def skip(self) -> None:
         """The pool raises `Cancelled`, so nobody sees its result."""
 
-    async def post(self) -> None:
-        """There is no policy."""
+    async def post(self) -> BaseException | None:
+        return None  # there is no policy
 
     def record(self) -> None:
         """Its result is there already."""

@@ -374,8 +374,8 @@ class _Pool:
         plan = self._plan
         while plan.may_record:
             job = self._jobs[plan.recorded]
-            if job.waits_for_policy:
-                await job.post()
+            if job.waits_for_policy and (fault := await job.post()) is not None:
+                self._stop(fault)
             self._record_next()
             self._summon()
 
