@@ -1,9 +1,13 @@
 """The raw text of a call's arguments: SCH-21, SCH-22, and what JSON readers make the best of."""
 
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
 import pytest
 
 from trioloop.errors import ArgumentsError
-from trioloop.schema import parse_object
+from trioloop.schema import Signature, parse_object
 
 
 @pytest.mark.parametrize("raw", ["", " ", "\n\t", "{}", " { } "])
@@ -42,6 +46,16 @@ def test_text_that_is_no_plain_object_is_refused(raw: str, told: str) -> None:
     assert told in str(raised.value)
     assert raised.value.faults[0].startswith("$: expected ")
     str(raised.value).encode()
+
+
+@pytest.mark.parametrize("depth", range(100, 1_500, 70))
+def test_depth_raises_nothing_else(depth: int, parameter: Callable[..., Signature]) -> None:
+    arguments = parameter(Any).arguments
+    for opening, closing in [("[", "]"), ('{"a": ', "}")]:
+        nested = opening * depth + "1" + closing * depth
+        for raw in (nested, f'{{"value": {nested}}}', f'{{"other": {nested}}}'):
+            with suppress(ArgumentsError):
+                arguments.decode(raw)
 
 
 def test_colons_in_text_are_no_duplicates() -> None:

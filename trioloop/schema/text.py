@@ -23,8 +23,15 @@ def parse_object(raw: str) -> dict[str, Any]:  # Any: a JSON value, of which the
     if not raw or raw.isspace():
         return {}
     try:
+        return _parsed(raw)
+    except RecursionError:
+        raise ArgumentsError(["$: expected a JSON object, got one nested too deeply"]) from None
+
+
+def _parsed(raw: str) -> dict[str, Any]:  # Any: as above
+    try:
         found = msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeError) as error:
         raise ArgumentsError([f"$: expected a JSON object, {_why_not(raw, error)}"]) from None
     if not isinstance(found, dict):
         raise ArgumentsError([f"$: expected a JSON object, got {shown(found)}"])
@@ -80,8 +87,6 @@ def _cut(text: str) -> str:
 
 
 def _why_not(raw: str, error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "got one that is nested too deeply"
     try:
         json.loads(raw, parse_constant=_refuse_constant)
     except json.JSONDecodeError as reason:
@@ -90,7 +95,7 @@ def _why_not(raw: str, error: Exception) -> str:
         return f"got text that isn't JSON: {reason.msg} at {where}, near {near!r}"
     except ArgumentsError as reason:
         return str(reason)
-    except (ValueError, RecursionError):
+    except ValueError:
         return f"got text that isn't JSON: {error}"
     if "number out of range" in str(error).lower():
         return f"got a number that is out of range: {error}"
@@ -111,9 +116,6 @@ def _refuse_duplicates(raw: str) -> None:
             twice.extend(dict.fromkeys(name for name in names if names.count(name) > 1))
         return seen
 
-    try:
-        json.loads(raw, object_pairs_hook=pairs)
-    except RecursionError:
-        raise ArgumentsError(["$: expected a JSON object, got one nested too deeply"]) from None
+    json.loads(raw, object_pairs_hook=pairs)
     if twice:
         raise ArgumentsError([f"$: expected each key once, got {name!r} twice" for name in twice])
