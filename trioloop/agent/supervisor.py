@@ -23,7 +23,7 @@ from trioloop.machine.turn import goes_on
 from trioloop.session import Session
 
 ResultT = TypeVar("ResultT")
-Intent = Literal["by the rules", "go on", "stop"]
+Intent = Literal["by the rules", "for a message", "for anything", "stop"]
 
 
 class Supervisor:
@@ -93,8 +93,10 @@ class Supervisor:
 
         In an open turn a waking message speaks for itself (R4, I4); only an explicit wake is kept.
         """
-        if explicit or self.turn is None:
-            self._intent = "go on"
+        if explicit:
+            self._intent = "for anything"
+        elif self.turn is None and self._intent != "for anything":
+            self._intent = "for a message"
         if self.status == "idle":
             self.status = "running"
             self._announcer.tell(StatusChanged("running"))
@@ -167,8 +169,10 @@ class Supervisor:
         state = self._session.state
         if self.leaving or self._intent == "stop" or not len(state.inbox):
             return False
-        if self._intent == "go on":
+        if self._intent == "for anything":
             return True
+        if self._intent == "for a message":  # which may have been removed since
+            return any(message.wakeup for message in state.inbox)
         return self._signal is not None and goes_on(state, self._signal.opened)
 
     def turn_opens(self, signal: TurnSignal) -> None:
