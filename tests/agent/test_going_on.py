@@ -86,3 +86,15 @@ async def test_stopping_is_asked_in_the_turn_that_completes(autojump_clock: Mock
         agent.hooks.request_error.add(retrying(fresh_turn=True))
         await agent.ask("one")
     assert asked == [2]
+
+
+async def test_a_wake_whose_message_was_removed_does_not_run_an_injected_context(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_test_runtime(model=ScriptedModel([])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.inject("context")
+        agent.inbox.remove(agent.followup("one"))
+        await agent.wait_idle()
+        assert ends(agent) == []
+        assert pending(agent) == ["context"]

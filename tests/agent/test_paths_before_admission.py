@@ -1,8 +1,5 @@
 """What ends a turn before a step of it is committed, and what is then in the log (P3 to P7)."""
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
-
 import pytest
 import trio
 from trio.testing import MockClock
@@ -14,8 +11,6 @@ from trioloop.hooks.points import Decision, Enter, PreStep, Reject
 from trioloop.messages import UserMessage, user_message
 from trioloop.testing import ScriptedModel, Text, ToolCall, Wait, open_test_runtime
 from trioloop.tools.tool import tool
-
-Act: TypeAlias = Callable[[], Awaitable[None]]
 
 
 @tool(effects="read-only")
