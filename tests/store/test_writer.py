@@ -1,78 +1,14 @@
-"""How appended events become durable: group commit, failure and retry, fencing, closing."""
+"""How appended events become durable: group commit, on demand or by age, and closing."""
 
-import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-
-import attrs
 import pytest
 import trio
 import trio.testing
 
-from trioloop.errors import FencedError, StoreError, StoreFailedError
+from tests.store.writing import SlowStore, Writing, put, writing
+from trioloop.errors import StoreFailedError
 from trioloop.ids import SessionId
 from trioloop.limits import Limits
-from trioloop.ports import Append, CommitAnswer, Owner
-from trioloop.store import MemoryStore
-from trioloop.store.writer import Journal, StoreWriter
-
-OWNER = Owner(1, "here")
-
-
-class SlowStore(MemoryStore):
-    """Commits take `delay_s`; with `error` set they raise it, before or after writing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.delay_s: float = 0
-        self.error: Exception | None = None
-        self.fails_after_writing = False
-        self.transactions: list[list[Append]] = []
-
-    async def commit(self, appends: Sequence[Append]) -> list[CommitAnswer]:
-        self.transactions.append(list(appends))
-        await trio.sleep(self.delay_s)
-        if self.error is not None and not self.fails_after_writing:
-            raise self.error
-        answers = await super().commit(appends)
-        if self.error is not None:
-            raise self.error
-        return answers
-
-
-@attrs.define
-class Writing:
-    """A store with a running writer, and what its journals were told."""
-
-    store: SlowStore
-    writer: StoreWriter
-    durable: list[tuple[str, int]] = attrs.field(factory=list)
-    failures: list[tuple[str, StoreError]] = attrs.field(factory=list)
-
-    async def journal(self, session: str) -> Journal:
-        lease = await self.store.open(SessionId(session), OWNER, create=True)
-        return self.writer.journal(
-            lease,
-            crc=0,
-            on_durable=lambda seq: self.durable.append((session, seq)),
-            on_failure=lambda error: self.failures.append((session, error)),
-        )
-
-
-@asynccontextmanager
-async def writing(limits: Limits | None = None) -> AsyncIterator[Writing]:
-    store = SlowStore()
-    world = Writing(store, StoreWriter(store, limits or Limits()))
-    async with trio.open_nursery() as nursery:
-        await nursery.start(world.writer.run)
-        try:
-            yield world
-        finally:
-            world.writer.close()
-
-
-def put(journal: Journal, *seqs: int) -> None:
-    journal.append([(seq, b"event %d" % seq) for seq in seqs])
+from trioloop.store.writer import StoreWriter
 
 
 async def test_a_checkpoint_makes_all_appended_durable(
@@ -264,131 +200,6 @@ async def test_a_writer_that_ended_leaves_nobody_waiting(
         await late.checkpoint()
 
 
-# Failure
-
-
-@pytest.mark.parametrize("fails_after_writing", [False, True])
-@pytest.mark.parametrize("error", [StoreFailedError("no space"), OSError("no space")])
-async def test_a_failed_store_tells_each_journal_once_and_loses_nothing(
-    autojump_clock: trio.testing.MockClock, error: Exception, fails_after_writing: bool
-) -> None:
-    async with writing() as world:
-        paris, rome = await world.journal("paris"), await world.journal("rome")
-        put(paris, 0)
-        await paris.checkpoint()
-        world.store.error, world.store.fails_after_writing = error, fails_after_writing
-        put(paris, 1, 2)
-        with pytest.raises(StoreFailedError, match="no space"):
-            await paris.checkpoint()
-        assert [session for session, _ in world.failures] == ["paris", "rome"]
-        put(paris, 3)
-        put(rome, 0)
-        for journal in (paris, rome):
-            assert isinstance(journal.failure, StoreFailedError)
-            with pytest.raises(StoreFailedError, match="no space"):
-                await journal.checkpoint()
-        attempts = len(world.store.transactions)
-        await trio.sleep(1_000)
-        assert len(world.store.transactions) == attempts
-        with pytest.raises(StoreFailedError, match="no space"):
-            await paris.retry()
-        assert len(world.failures) == 2
-
-        world.store.error = None
-        await paris.retry()
-        assert paris.durable_seq == 3
-        assert paris.failure is None
-        assert rome.failure is None
-        await rome.checkpoint()
-        assert [row.seq for row in await world.store.read(SessionId("paris"))] == [0, 1, 2, 3]
-        world.store.error = error
-        put(rome, 1)
-        with pytest.raises(StoreFailedError):
-            await rome.checkpoint()
-        assert len(world.failures) == 4
-        world.store.error = None
-    assert rome.durable_seq == 1
-
-
-async def test_a_retry_with_nothing_kept_still_asks_the_store(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    async with writing() as world:
-        paris, rome = await world.journal("paris"), await world.journal("rome")
-        world.store.error = OSError("broken")
-        put(paris, 0)
-        with pytest.raises(StoreFailedError):
-            await paris.checkpoint()
-        await paris.release()
-        with pytest.raises(StoreFailedError):
-            await rome.retry()
-        world.store.error = None
-        await rome.retry()
-        assert rome.failure is None
-
-
-async def test_what_a_failed_store_kept_is_tried_once_more_at_the_end(
-    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with writing() as world:
-        paris = await world.journal("paris")
-        world.store.error = OSError("broken")
-        put(paris, 0)
-        with pytest.raises(StoreFailedError):
-            await paris.checkpoint()
-    assert len(world.store.transactions) == 2
-    assert "events 0 to 0 aren't durable: the store failed" in caplog.text
-
-
-async def test_a_fenced_session_concerns_nobody_else(
-    autojump_clock: trio.testing.MockClock,
-) -> None:
-    async with writing() as world:
-        paris, rome = await world.journal("paris"), await world.journal("rome")
-        await world.store.release(paris.lease)
-        await world.store.open(SessionId("paris"), OWNER, create=False)
-        put(paris, 0)
-        put(rome, 0)
-        with pytest.raises(FencedError):
-            await paris.checkpoint()
-        await rome.checkpoint()
-        assert [session for session, _ in world.failures] == ["paris"]
-        put(paris, 1)
-        for wait in (paris.checkpoint, paris.retry):
-            with pytest.raises(FencedError):
-                await wait()
-        assert len(world.store.transactions) == 1
-        assert await world.store.read(SessionId("paris")) == []
-
-
-async def test_release_commits_first_and_gives_the_lease_back(
-    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with writing() as world:
-        paris = await world.journal("paris")
-        put(paris, 0)
-        await paris.release()
-        assert caplog.records == []
-        lease = await world.store.open(SessionId("paris"), OWNER, create=False)
-        assert lease.next_seq == 1
-
-
-async def test_a_release_that_is_cancelled_still_gives_the_lease_back_and_warns(
-    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with writing() as world:
-        paris = await world.journal("paris")
-        world.store.delay_s = 100
-        put(paris, 0)
-        with trio.move_on_after(1):
-            await paris.release()
-        await world.store.open(SessionId("paris"), OWNER, create=False)
-        world.store.delay_s = 0
-    record = caplog.records[0]
-    assert record.levelno == logging.WARNING
-    assert "session 'paris': events 0 to 0" in record.getMessage()
-
-
 # Every schedule
 
 
@@ -424,7 +235,7 @@ async def survives_cancel_at(step: int) -> bool:
         instrument = CancelBefore(step, "acting", scope)
         trio.lowlevel.add_instrument(instrument)
         try:
-            async with trio.open_nursery() as nursery:
+            async with trio.open_nursery() as nursery:  # noqa: ASYNC112 - a task of its own
                 nursery.start_soon(acting)
         finally:
             trio.lowlevel.remove_instrument(instrument)

@@ -12,176 +12,18 @@ how long a commit takes.
 - A refused append concerns its own journal only (P20).
 """
 
-import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
 import trio
 
-from trioloop.codec import chain_crc
 from trioloop.errors import StoreError, StoreFailedError
 from trioloop.limits import Limits
-from trioloop.ports import Append, CommitAnswer, Lease, Refused, SessionStore, StoredRow
+from trioloop.ports import Append, CommitAnswer, Lease, Refused, SessionStore
+from trioloop.store.journal import Journal
 
-_log = logging.getLogger("trioloop.store")
-
-
-class Journal:
-    """One session's way into the store; `StoreWriter.journal` makes it.
-
-    Attributes:
-        lease: the right to write that it uses.
-        durable_seq: the last durable seq.
-        failure: why nothing more is written: `StoreFailedError` (until a `retry` succeeds) or, for
-            good, `FencedError`. Rows stay in memory.
-    """
-
-    __slots__ = (
-        "_appends",
-        "_crc",
-        "_flight",
-        "_groups",
-        "_on_durable",
-        "_on_failure",
-        "_seq",
-        "_writer",
-        "durable_seq",
-        "failure",
-        "lease",
-    )
-
-    def __init__(
-        self,
-        writer: "StoreWriter",
-        lease: Lease,
-        crc: int,
-        on_durable: Callable[[int], None],
-        on_failure: Callable[[StoreError], None],
-    ) -> None:
-        self.lease = lease
-        self.durable_seq = lease.next_seq - 1
-        self.failure: StoreError | None = None
-        self._writer = writer
-        self._seq = self.durable_seq
-        self._crc = crc
-        self._on_durable = on_durable
-        self._on_failure = on_failure
-        self._groups: list[list[StoredRow]] = []  # one list for each append
-        self._flight: Append | None = None  # in a commit, or left over from a failed one
-        self._appends = 0
-
-    def append(self, payloads: Sequence[tuple[int, bytes]]) -> None:
-        """Hand over rows, to be committed in one transaction. Never waits, never fails.
-
-        Args:
-            payloads: seq and canonical bytes of each event, going on where the last append ended.
-        """
-        if not payloads:
-            return
-        rows: list[StoredRow] = []
-        crc = self._crc
-        for seq, payload in payloads:
-            crc = chain_crc(crc, payload)
-            rows.append(StoredRow(seq, payload, crc))
-        self._crc = crc
-        self._seq = rows[-1].seq
-        self._groups.append(rows)
-        if self.failure is None:
-            self._writer._note(self)
-
-    async def checkpoint(self) -> None:
-        """Wait until all appended so far is durable (D2). A checkpoint.
-
-        Cancelling it only ends the wait: the events become durable anyway.
-
-        Raises:
-            StoreFailedError: the store failed, or the writer has ended.
-            FencedError: another owner has the session.
-        """
-        target = self._seq
-        if self.durable_seq >= target:
-            await trio.lowlevel.checkpoint()
-        self._raise_failure()
-        while self.durable_seq < target:
-            await self._writer._batch_end(self, target)
-            self._raise_failure()
-
-    async def retry(self) -> None:
-        """Try again to commit what is kept since the store failed (D3). A checkpoint.
-
-        Success is every journal's: all that failed with the store go on.
-
-        Raises:
-            StoreFailedError: the store still fails, or the writer has ended.
-            FencedError: another owner has the session.
-        """
-        if isinstance(self.failure, StoreFailedError):
-            await self._writer._retry()
-        await self.checkpoint()
-
-    async def release(self) -> None:
-        """Make everything durable, then give the lease back. A checkpoint.
-
-        The lease is given back even where the store fails or this is cancelled; `logging` then
-        tells what isn't durable.
-        """
-        why = "it was released before its last commit"
-        try:
-            await self.checkpoint()
-        except StoreError as error:
-            why = str(error)
-        finally:
-            self._writer._forget(self)
-            self._warn(why)
-            await self._writer._store.release(self.lease)
-
-    @property
-    def _has_rows(self) -> bool:
-        return self._flight is not None or bool(self._groups)
-
-    def _raise_failure(self) -> None:
-        if isinstance(self.failure, StoreFailedError):
-            raise StoreFailedError(str(self.failure)) from self.failure
-        if self.failure is not None:
-            raise self.failure.with_traceback(None)
-
-    def _take(self, room: int) -> Append | None:
-        """Whole appends of at most `room` events, or the one that is to be repeated."""
-        if self._flight is None and self._groups:
-            count = _groups_within(self._groups, room)
-            rows = tuple(row for group in self._groups[:count] for row in group)
-            del self._groups[:count]
-            self._appends += 1
-            append_id = f"{self.lease.epoch}.{self._appends}"
-            self._flight = Append(self.lease, rows[0].seq, append_id, rows)
-        return self._flight
-
-    def _landed(self, append: Append) -> None:
-        self._flight = None
-        self.failure = None
-        self.durable_seq = append.rows[-1].seq
-        self._on_durable(self.durable_seq)
-
-    def _failed(self, error: StoreError) -> None:
-        if self.failure is None:
-            self.failure = error
-            self._on_failure(error)
-
-    def _warn(self, why: str) -> None:
-        if self.durable_seq < self._seq:
-            first, last, name = self.durable_seq + 1, self._seq, self.lease.session
-            _log.warning("session %r: events %d to %d aren't durable: %s", name, first, last, why)
-
-
-def _groups_within(groups: Sequence[Sequence[StoredRow]], room: int) -> int:
-    """How many of the groups fit, at least one."""
-    count = 1
-    room -= len(groups[0])
-    while count < len(groups) and len(groups[count]) <= room:
-        room -= len(groups[count])
-        count += 1
-    return count
+__all__ = ["Journal", "StoreWriter"]
 
 
 _Batch: TypeAlias = list[tuple[Journal, Append]]
@@ -257,32 +99,36 @@ class StoreWriter:
 
     # What journals ask
 
-    def _note(self, journal: Journal) -> None:
+    def note(self, journal: Journal) -> None:
         """A journal has something new."""
         if not self._dirty:
             self._dirty_since = trio.current_time()
             self._wake.set()
         self._dirty[journal] = None
 
-    async def _batch_end(self, journal: Journal, target: int) -> None:
+    async def batch_end(self, journal: Journal, target: int) -> None:
         """Wait for the end of the batch that takes a journal's row, and ask for it if need be."""
-        flight = journal._flight
-        if flight is not None and flight.rows[-1].seq >= target:
+        if journal.is_under_way(target):
             if self._committing is None:
                 self._committing = trio.Event()
-            done = self._committing
+            await self._committing.wait()
         else:
-            done = self._next_batch()
-        await done.wait()
+            await self._next_batch().wait()
 
-    async def _retry(self) -> None:
+    async def retry(self) -> None:
         """Commit what all journals kept, whatever has failed, and wait for the end of it."""
         self._collect_kept()
         await self._next_batch().wait()
 
+    async def give_back(self, journal: Journal) -> None:
+        """Forget a journal and give its lease back."""
+        self._journals.pop(journal, None)
+        self._dirty.pop(journal, None)
+        await self._store.release(journal.lease)
+
     def _collect_kept(self) -> None:
         for journal in self._journals:
-            if isinstance(journal.failure, StoreFailedError) and journal._has_rows:
+            if isinstance(journal.failure, StoreFailedError) and journal.has_rows:
                 self._dirty[journal] = None
 
     def _next_batch(self) -> trio.Event:
@@ -295,10 +141,6 @@ class StoreWriter:
         self._demanded = True
         self._wake.set()
         return done
-
-    def _forget(self, journal: Journal) -> None:
-        self._journals.pop(journal, None)
-        self._dirty.pop(journal, None)
 
     # The task
 
@@ -316,11 +158,11 @@ class StoreWriter:
         room = self._limits.commit_events_max
         batch: _Batch = []
         for journal in tuple(self._dirty):
-            append = journal._take(room)
+            append = journal.take(room)
             if append is not None:
                 batch.append((journal, append))
                 room -= len(append.rows)
-            if not journal._groups:
+            if not journal.has_more:
                 del self._dirty[journal]
             if room <= 0:
                 break
@@ -355,7 +197,7 @@ class StoreWriter:
         self._dirty.clear()
         self._dirty_since = math.inf
         for journal in tuple(self._journals):
-            journal._failed(failure)
+            journal.failed(failure)
 
     def _recover(self) -> None:
         """The store works: all that failed with it go on."""
@@ -365,16 +207,16 @@ class StoreWriter:
         for journal in self._journals:
             if isinstance(journal.failure, StoreFailedError):
                 journal.failure = None
-                if journal._has_rows:
-                    self._note(journal)
+                if journal.has_rows:
+                    self.note(journal)
 
     def _settle(self, journal: Journal, append: Append, answer: CommitAnswer) -> None:
         if not isinstance(answer, Refused):
-            journal._landed(append)
+            journal.landed(append)
             return
         self._dirty.pop(journal, None)
         error = answer.error
-        journal._failed(error if isinstance(error, StoreError) else _failure_of(error))
+        journal.failed(error if isinstance(error, StoreError) else _failure_of(error))
 
     def _end(self) -> None:
         """Leave nobody waiting, and tell what isn't durable."""
@@ -382,7 +224,7 @@ class StoreWriter:
         why = self._failure or StoreFailedError("the store's writer has ended")
         self._failure = why
         for journal in self._journals:
-            journal._warn(_end_reason(journal, self._scope.cancelled_caught, self._limits.close_s))
+            journal.warn(_end_reason(journal, self._scope.cancelled_caught, self._limits.close_s))
             journal.failure = journal.failure or why
         for event in (self._committing, self._gathering):
             if event is not None:

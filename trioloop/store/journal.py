@@ -1,0 +1,207 @@
+"""One session's way into a store: rows are handed over here, and their durability awaited.
+
+Appending is synchronous. When and with whom rows are committed is the writer's business.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import trio
+
+from trioloop.codec import chain_crc
+from trioloop.errors import StoreError, StoreFailedError
+from trioloop.ports import Append, Lease, StoredRow
+
+_GIVE_BACK_S = 1.0
+
+_log = logging.getLogger("trioloop.store")
+
+
+class Committer(Protocol):
+    """What a journal asks of the writer that it belongs to."""
+
+    def note(self, journal: "Journal") -> None:
+        """A journal has something new."""
+
+    async def batch_end(self, journal: "Journal", target: int) -> None:
+        """Wait for the end of the batch that takes a journal's row, and ask for it if need be."""
+
+    async def retry(self) -> None:
+        """Commit what all journals kept, whatever has failed, and wait for the end of it."""
+
+    async def give_back(self, journal: "Journal") -> None:
+        """Forget a journal and give its lease back."""
+
+
+class Journal:
+    """One session's way into the store; `StoreWriter.journal` makes it.
+
+    Attributes:
+        lease: the right to write that it uses.
+        durable_seq: the last durable seq.
+        failure: why nothing more is written: `StoreFailedError` (until a `retry` succeeds) or, for
+            good, `FencedError`. Rows stay in memory.
+    """
+
+    __slots__ = (
+        "_appends",
+        "_crc",
+        "_flight",
+        "_groups",
+        "_on_durable",
+        "_on_failure",
+        "_seq",
+        "_writer",
+        "durable_seq",
+        "failure",
+        "lease",
+    )
+
+    def __init__(
+        self,
+        writer: Committer,
+        lease: Lease,
+        crc: int,
+        on_durable: Callable[[int], None],
+        on_failure: Callable[[StoreError], None],
+    ) -> None:
+        self.lease = lease
+        self.durable_seq = lease.next_seq - 1
+        self.failure: StoreError | None = None
+        self._writer = writer
+        self._seq = self.durable_seq
+        self._crc = crc
+        self._on_durable = on_durable
+        self._on_failure = on_failure
+        self._groups: list[list[StoredRow]] = []  # one list for each append
+        self._flight: Append | None = None  # in a commit, or left over from a failed one
+        self._appends = 0
+
+    def append(self, payloads: Sequence[tuple[int, bytes]]) -> None:
+        """Hand over rows, to be committed in one transaction. Never waits, never fails.
+
+        Args:
+            payloads: seq and canonical bytes of each event, going on where the last append ended.
+        """
+        if not payloads:
+            return
+        rows: list[StoredRow] = []
+        crc = self._crc
+        for seq, payload in payloads:
+            crc = chain_crc(crc, payload)
+            rows.append(StoredRow(seq, payload, crc))
+        self._crc = crc
+        self._seq = rows[-1].seq
+        self._groups.append(rows)
+        if self.failure is None:
+            self._writer.note(self)
+
+    async def checkpoint(self) -> None:
+        """Wait until all appended so far is durable (D2). A checkpoint.
+
+        Cancelling it only ends the wait: the events become durable anyway.
+
+        Raises:
+            StoreFailedError: the store failed, or the writer has ended.
+            FencedError: another owner has the session.
+        """
+        target = self._seq
+        if self.durable_seq >= target:
+            await trio.lowlevel.checkpoint()
+        self._raise_failure()
+        while self.durable_seq < target:
+            await self._writer.batch_end(self, target)
+            self._raise_failure()
+
+    async def retry(self) -> None:
+        """Try again to commit what is kept since the store failed (D3). A checkpoint.
+
+        Success is every journal's: all that failed with the store go on.
+
+        Raises:
+            StoreFailedError: the store still fails, or the writer has ended.
+            FencedError: another owner has the session.
+        """
+        if isinstance(self.failure, StoreFailedError):
+            await self._writer.retry()
+        await self.checkpoint()
+
+    async def release(self) -> None:
+        """Make everything durable, then give the lease back. A checkpoint.
+
+        The lease is given back even where the store fails or this is cancelled; `logging` then
+        tells what isn't durable.
+        """
+        why = "it was released before its last commit"
+        try:
+            await self.checkpoint()
+        except StoreError as error:
+            why = str(error)
+        finally:
+            self.warn(why)
+            # Nobody else would give the lease back, and it takes no longer than this.
+            with trio.move_on_after(_GIVE_BACK_S, shield=True):
+                await self._writer.give_back(self)
+
+    def _raise_failure(self) -> None:
+        if isinstance(self.failure, StoreFailedError):
+            raise StoreFailedError(str(self.failure)) from self.failure
+        if self.failure is not None:
+            raise self.failure.with_traceback(None)
+
+    # For the writer
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether anything isn't durable yet."""
+        return self._flight is not None or bool(self._groups)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether anything waits for a later batch than the one under way."""
+        return bool(self._groups)
+
+    def is_under_way(self, seq: int) -> bool:
+        """Whether a row that isn't durable yet is in the batch under way."""
+        return self._flight is not None and self._flight.rows[-1].seq >= seq
+
+    def take(self, room: int) -> Append | None:
+        """Whole appends of at most `room` events, or the one that is to be repeated."""
+        if self._flight is None and self._groups:
+            count = _groups_within(self._groups, room)
+            rows = tuple(row for group in self._groups[:count] for row in group)
+            del self._groups[:count]
+            self._appends += 1
+            append_id = f"{self.lease.epoch}.{self._appends}"
+            self._flight = Append(self.lease, rows[0].seq, append_id, rows)
+        return self._flight
+
+    def landed(self, append: Append) -> None:
+        """What was taken is durable."""
+        self._flight = None
+        self.failure = None
+        self.durable_seq = append.rows[-1].seq
+        self._on_durable(self.durable_seq)
+
+    def failed(self, error: StoreError) -> None:
+        """The store failed, or fenced the session; told on once."""
+        if self.failure is None:
+            self.failure = error
+            self._on_failure(error)
+
+    def warn(self, why: str) -> None:
+        """Tell in `logging` what isn't durable, if anything."""
+        if self.durable_seq < self._seq:
+            first, last, name = self.durable_seq + 1, self._seq, self.lease.session
+            _log.warning("session %r: events %d to %d aren't durable: %s", name, first, last, why)
+
+
+def _groups_within(groups: Sequence[Sequence[StoredRow]], room: int) -> int:
+    """How many of the groups fit, at least one."""
+    count = 1
+    room -= len(groups[0])
+    while count < len(groups) and len(groups[count]) <= room:
+        room -= len(groups[count])
+        count += 1
+    return count
