@@ -114,8 +114,6 @@ def test_an_agent_disposed_of_anywhere_closes_its_log(name: str, discards: bool)
             dispose = Canceller(
                 lambda: agent.begin_disposal("disposed", discard_inbox=discards), agent
             )
-                lambda: agent.begin_disposal("disposed", discard_inbox=discards), agent
-            )
             point.arm(dispose)
             with suppress(AgentDisposedError):
                 await scene.act(agent)
