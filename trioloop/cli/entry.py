@@ -3,7 +3,8 @@
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,8 +31,23 @@ _FILE = click.Path(path_type=Path)
 def run(arguments: Sequence[str]) -> ExitCode:
     """Run a command line and return its exit code. Errors become one line on standard error."""
     output = Output()
-    logging.getLogger("trioloop").addHandler(LogLines(output))
-    logging.getLogger("trioloop").propagate = False
+    with _warnings_as_lines(output):
+        return _run(arguments, output)
+
+
+@contextmanager
+def _warnings_as_lines(output: Output) -> Iterator[None]:
+    logger, lines = logging.getLogger("trioloop"), LogLines(output)
+    propagated, logger.propagate = logger.propagate, False
+    logger.addHandler(lines)
+    try:
+        yield
+    finally:
+        logger.removeHandler(lines)
+        logger.propagate = propagated
+
+
+def _run(arguments: Sequence[str], output: Output) -> ExitCode:
     try:
         answered = commands.main(args=[*arguments], prog_name="trioloop", standalone_mode=False)
     except click.ClickException as error:
@@ -104,7 +120,11 @@ def _agent_options(command: CommandT) -> CommandT:
     return command
 
 
-@commands.command("run")
+_EXIT_CODES = """Exit codes: 0 completed, 1 error, 2 wrong usage, 3 cut at the maximum of tokens,
+4 blocked by a policy, 5 aborted; 130 by Ctrl-C, 143 by SIGTERM."""
+
+
+@commands.command("run", epilog=_EXIT_CODES)
 @click.argument("prompt")
 @_agent_options
 @click.option("--json", "as_json", is_flag=True, help="Print events as JSON lines.")

@@ -43,18 +43,14 @@ def why(settled: Settled) -> str | None:
     """Why a turn didn't complete, as one line; None: it did."""
     if settled.store_error:
         return f"the answer is not stored: {settled.store_error}"
-    if settled.reason == "completed":
-        return None
-    if settled.reason == "max-tokens":
-        return "the answer was cut: the model reached its maximum of tokens"
-    if settled.reason == "aborted" and settled.cause == "user":
-        return "the turn was cancelled"
-    if settled.reason == "aborted":
-        return f"the turn was aborted: {settled.cause or 'no cause was told'}"
     told = ": ".join(part for part in (settled.code, settled.message) if part)
-    if settled.reason == "error" and told:
-        return told
-    return f"the turn was {settled.reason}: {told or 'no reason was told'}"
+    cancelled = "cancelled" if settled.cause == "user" else f"aborted: {settled.cause or 'unknown'}"
+    return {
+        "completed": None,
+        "max-tokens": "the answer was cut: the model reached its maximum of tokens",
+        "aborted": f"the turn was {cancelled}",
+        "error": told or "the turn ended with an error that nobody described",
+    }.get(settled.reason, f"the turn was {settled.reason}: {told or 'no reason was told'}")
 
 
 def explained(error: BaseException) -> CommandError | None:

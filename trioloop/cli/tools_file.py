@@ -51,7 +51,8 @@ def _what_is_wrong(path: Path, error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"{error.filename or path} line {error.lineno}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    here = path.resolve()
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == here]
     place = f"{path} line {lines[-1]}" if lines else str(path)
     said = str(error) if isinstance(error, TrioloopError) else f"{type(error).__name__}: {error}"
     return f"{place}: {said}"
