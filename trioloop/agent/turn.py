@@ -112,13 +112,14 @@ def _close(
 ) -> Closed:
     """Judge what came and close what is open, without awaiting."""
     ending = _judge(resources, signal, came)
-    raised = came if isinstance(came, BaseException) and _goes_up(came) else None
-    if ending.reason == "error":
-        _tell_failure(resources, signal, ending, came)
     turn = _open_turn(resources)
     if turn.step is not None:
         failed_inside = ending.code == "INTERNAL"
         resources.session.append(*closing_step(turn.step, turn.number, failed_inside=failed_inside))
+        ending = _judge(resources, signal, came)  # whoever observes that may cancel
+    raised = came if isinstance(came, BaseException) and _goes_up(came) else None
+    if ending.reason == "error":
+        _tell_failure(resources, signal, ending, came)
     closing = closing_turn(turn, ending, keeps_inbox=signal.keeps_inbox)
     signal.close()
     if isinstance(came, FreshTurn) and ending.reason == "error" and ending.code != "STORE_FAILED":
