@@ -149,8 +149,9 @@ def raised_by(error: BaseException) -> str | None:
 
 
 def _blame(error: BaseException, listener: Listener) -> None:
-    if not isinstance(error, trio.Cancelled) and raised_by(error) is None:
-        error.__trioloop_listener__ = listener.name  # type: ignore[attr-defined]
+    if raised_by(error) is None:
+        # Past the class's own __setattr__: an application's exceptions may be frozen.
+        BaseException.__setattr__(error, "__trioloop_listener__", listener.name)
 
 
 async def _timed(
