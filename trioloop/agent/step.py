@@ -5,8 +5,10 @@ look at the signal (R8), so that nothing is committed after a cancel.
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 import attrs
+import msgspec
 import trio
 
 from trioloop.agent.admission import Proposal, admit
@@ -225,7 +227,8 @@ async def _prepare(resources: Resources, signal: TurnSignal, attempt: int) -> Pr
     passed: list[CallConfig] = []
 
     async def chosen() -> CallConfig:
-        passed.append(resources.selection.default or _UNNAMED)
+        config = resources.selection.default or _UNNAMED
+        passed.append(msgspec.structs.replace(config, extra=deepcopy(config.extra)))  # to change
         return passed[0]
 
     signal.place = "agent.request"
