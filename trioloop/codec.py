@@ -74,10 +74,12 @@ def seal(event: Event) -> tuple[Event, bytes]:
         copy = form.decode(body)
     except _REFUSALS as error:
         raise _refusal(form.name, data, error) from None
-    if copy != data or _NEWLINE in body or _may_nest_deeply(body):
+    if copy != data or _NEWLINE in body:
         body, copy = _settled(form, data, body, copy)
     elif form.immutable:
         return event, _row(form.name, event, form.mark, body)
+    else:
+        _refuse_deep(form.name, data, body)
     return Event(event.seq, event.time, copy), _row(form.name, event, form.mark, body)
 
 
@@ -328,8 +330,12 @@ def _scalar_fault(value: object) -> str | None:
     return f"JSON has no {type(value).__name__}"
 
 
-def _may_nest_deeply(body: bytes) -> bool:
-    return len(body) > 2 * _NESTED_MAX and body.count(b"[") + body.count(b"{") > _NESTED_MAX
+def _refuse_deep(name: str, data: EventData, body: bytes) -> None:
+    """Refuse what nests too deeply; where brackets are few, nothing can."""
+    if len(body) > 2 * _NESTED_MAX and body.count(b"[") + body.count(b"{") > _NESTED_MAX:
+        fault = _fault(data, "$", 0)
+        if fault is not None:
+            raise EventEncodingError(name, *fault)
 
 
 def _is_unicode(text: str) -> bool:

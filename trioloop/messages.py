@@ -137,20 +137,30 @@ Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolResult
 MessageList: TypeAlias = Literal["next-turn", "next-step"]
 
 
-def blocks(content: Content) -> tuple[Block, ...]:
-    """Content in any of the forms that users type, as a tuple of blocks.
+def as_blocks(content: Content) -> tuple[Block, ...]:
+    """Content in any of the forms that users type, as a tuple of blocks; "" is none.
 
     Raises:
-        InvalidInputError: it is empty, blank text, or holds something that is no block.
+        InvalidInputError: it holds something that is no block.
     """
     if isinstance(content, str):
-        content = TextBlock(content)
+        return (TextBlock(content),) if content else ()
     found = (content,) if isinstance(content, Block) else tuple(content)
     for block in found:
         if not isinstance(block, Block):
             raise InvalidInputError(
                 f"{block!r} is no content block: give text or blocks such as TextBlock('...')"
             )
+    return found
+
+
+def blocks(content: Content) -> tuple[Block, ...]:
+    """As `as_blocks`, for content that must say something.
+
+    Raises:
+        InvalidInputError: it is empty, blank text, or holds something that is no block.
+    """
+    found = as_blocks(content)
     if all(isinstance(block, TextBlock) and not block.text.strip() for block in found):
         raise InvalidInputError("a message needs some content: this one is empty")
     return found

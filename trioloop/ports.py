@@ -20,7 +20,7 @@ from trioloop.messages import (
     Json,
     Message,
     UserMessage,
-    blocks,
+    as_blocks,
 )
 
 # The store (durability.md)
@@ -294,10 +294,6 @@ Effects: TypeAlias = Literal["read-only", "idempotent", "once"]
 Mode: TypeAlias = Literal["concurrent", "barrier"]
 
 
-def _content_blocks(content: Content) -> tuple[Block, ...]:
-    return blocks(content) if content else ()
-
-
 @attrs.frozen(kw_only=True)
 class ToolOutcome:
     """What a call came to, before it is recorded.
@@ -312,7 +308,7 @@ class ToolOutcome:
         additional_contexts: messages that join next-step after the batch's results (T7).
     """
 
-    content: tuple[Block, ...] = attrs.field(converter=_content_blocks)
+    content: tuple[Block, ...] = attrs.field(converter=as_blocks)
     value: Json = None
     meta: dict[str, Json] | None = None
     is_error: bool = False

@@ -13,7 +13,7 @@ from trioloop.events import CallConfig, Failure, ToolDeclaration
 from trioloop.hooks.dispatch import Serial, Waterfall
 from trioloop.ids import CallId
 from trioloop.log.rebuild import Request
-from trioloop.messages import Block, Content, UserMessage, blocks
+from trioloop.messages import Block, UserMessage, as_blocks
 from trioloop.ports import (
     AgentHandle,
     ChunkStream,
@@ -224,10 +224,6 @@ class PostExecution:
     outcome: ToolOutcome
 
 
-def _as_blocks(content: Content) -> tuple[Block, ...]:
-    return blocks(content)
-
-
 @attrs.frozen
 class Accept:
     """Record the outcome, with these messages added for the next step (T7)."""
@@ -239,7 +235,7 @@ class Accept:
 class Replace:
     """Record other content in the outcome's place."""
 
-    content: tuple[Block, ...] = attrs.field(converter=_as_blocks)
+    content: tuple[Block, ...] = attrs.field(converter=as_blocks)
     contexts: Sequence[UserMessage] = ()
 
 
