@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 
 import attrs
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, inspect
 
 from trioloop.errors import EventEncodingError, UnsupportedSessionError
 from trioloop.events import FORMAT, Event, EventData, SessionOpened, event_class, wire_name
@@ -183,7 +183,7 @@ def _new_form(cls: type[EventData]) -> _Form:
         mark=b'"ignorable":true,' if ignorable else b"",
         decode=msgspec.json.Decoder(cls).decode,
         decode_row=msgspec.json.Decoder(row).decode,
-        immutable=_is_immutable(name, msgspec.inspect.type_info(cls)),
+        immutable=_is_immutable(name, inspect.type_info(cls)),
     )
 
 
@@ -222,7 +222,7 @@ def _checked(event: Event) -> Event:
 # What may be declared
 
 
-def _is_immutable(name: str, declared: msgspec.inspect.Type) -> bool:
+def _is_immutable(name: str, declared: inspect.Type) -> bool:
     """Whether no value of a declared type can change.
 
     Raises:
@@ -238,28 +238,23 @@ def _is_immutable(name: str, declared: msgspec.inspect.Type) -> bool:
     return immutable
 
 
-_Types: TypeAlias = msgspec.inspect.Type
-_MUTABLE = (
-    msgspec.inspect.AnyType,
-    msgspec.inspect.DictType,
-    msgspec.inspect.ListType,
-    msgspec.inspect.TypedDictType,
-)
+_Types: TypeAlias = inspect.Type
+_MUTABLE = (inspect.AnyType, inspect.DictType, inspect.ListType, inspect.TypedDictType)
 _UNWRITABLE = (
-    msgspec.inspect.SetType,
-    msgspec.inspect.FrozenSetType,
-    msgspec.inspect.BytesType,
-    msgspec.inspect.ByteArrayType,
-    msgspec.inspect.MemoryViewType,
-    msgspec.inspect.DecimalType,
-    msgspec.inspect.CustomType,
+    inspect.SetType,
+    inspect.FrozenSetType,
+    inspect.BytesType,
+    inspect.ByteArrayType,
+    inspect.MemoryViewType,
+    inspect.DecimalType,
+    inspect.CustomType,
 )
 
 
 def _is_odd_dict(part: _Types) -> bool:
-    if not isinstance(part, msgspec.inspect.DictType):
+    if not isinstance(part, inspect.DictType):
         return False
-    return not isinstance(part.key_type, msgspec.inspect.StrType | msgspec.inspect.AnyType)
+    return not isinstance(part.key_type, inspect.StrType | inspect.AnyType)
 
 
 def _parts(declared: _Types, path: str, seen: set[object]) -> Iterator[tuple[str, _Types]]:
