@@ -176,7 +176,7 @@ class Lagged(Notification):
 
 _KINDS = frozenset(cls.kind for cls in Notification.__subclasses__())
 
-Listener: TypeAlias = Callable[[Any], None]  # each kind's listener takes its own class
+Listener: TypeAlias = Callable[[Any], object]  # each kind's listener takes its own class
 
 
 @attrs.define(eq=False)
@@ -328,6 +328,9 @@ class Watch(AsyncIterator[Notification]):
             source._ring = deque()
         source._watchers += 1
         self._place = source._first + len(source._ring)
+        if source._ring and isinstance(source._ring[-1], _Stretch):  # it may still grow
+            self._place -= 1
+            self._frame = source._ring[-1].end
         return self
 
     async def __aexit__(self, *_: object) -> None:
