@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
 import attrs
-import httpx
+import httpx  # noqa: ASYNC127 - as in trioloop/models/transport.py
 import trio
 
 from trioloop.models.openai_chat import OpenAIChat
@@ -48,12 +48,12 @@ class Mock:
     async def __call__(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
         reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
-        if isinstance(reply, float):
-            await trio.sleep(reply)
-            reply = streaming(ANSWER)
         if isinstance(reply, Exception):
             raise reply
-        return reply
+        if isinstance(reply, httpx.Response):
+            return reply
+        await trio.sleep(reply)
+        return streaming(ANSWER)
 
 
 def streaming(*pieces: Piece) -> httpx.Response:
@@ -173,6 +173,6 @@ async def loopback(behave: Behaviour, port: int = 0) -> AsyncIterator[Loopback]:
         listeners = await trio.open_tcp_listeners(port, host="127.0.0.1")
         port = listeners[0].socket.getsockname()[1]
         server = Loopback(port, f"http://127.0.0.1:{port}/v1")
-        nursery.start_soon(trio.serve_listeners, serve, listeners)
-        yield server
+        nursery.start_soon(trio.serve_listeners, serve, listeners)  # noqa: ASYNC113
+        yield server  # the listeners listen already, so clients may come at once
         nursery.cancel_scope.cancel()

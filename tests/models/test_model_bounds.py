@@ -1,6 +1,6 @@
 """What an exchange may use is bounded, and leaving it gives everything back."""
 
-import httpx
+import httpx  # noqa: ASYNC127 - as in trioloop/models/transport.py
 import pytest
 import trio
 import trio.testing

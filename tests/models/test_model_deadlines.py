@@ -1,6 +1,6 @@
 """Every wait for a model's server has a deadline, and a failure names the one that fired."""
 
-import httpx
+import httpx  # noqa: ASYNC127 - as in trioloop/models/transport.py
 import pytest
 import trio
 import trio.testing

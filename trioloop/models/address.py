@@ -12,17 +12,22 @@ def checked_host(base_url: str) -> str:
     Raises:
         InvalidInputError: it can't be the address of a server. What may be a password isn't told.
     """
-    try:
-        parts = urlsplit(base_url)
-        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-    except ValueError:  # such as a port that is no number
-        usable = False
-    if not usable or parts.username is not None:
+    host = _host(base_url)
+    if host is None:
         raise InvalidInputError(
             f"{base_url.rpartition('@')[2]!r} can't be the address of a model's server: "
             "give one such as 'https://api.example.com/v1'"
         )
-    return parts.netloc
+    return host
+
+
+def _host(base_url: str) -> str | None:
+    try:
+        parts = urlsplit(base_url)
+        usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # such as a port that is no number
+        return None
+    return parts.netloc if usable and parts.username is None else None
 
 
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:

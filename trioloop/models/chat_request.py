@@ -58,17 +58,21 @@ class ChatEncoder:
         Raises:
             ModelFailure: INVALID_REQUEST, the settings can't be sent.
         """
-        messages = self._messages(request.history)
-        if request.system:
-            heads = "\n\n".join(head.text for head in request.system)
-            messages = [_encode({"role": "system", "content": heads}), *messages]
         settings = _encode(self._settings(request))
-        tools = self._encoded_tools(request.tools)
-        return b"".join((settings[:-1], b',"messages":[', b",".join(messages), b"]", tools, b"}"))
+        heads = "\n\n".join(head.text for head in request.system)
+        messages = self._messages(request.history)
+        if heads:
+            messages.insert(0, b"," + _encode({"role": "system", "content": heads}))
+        if messages:
+            messages[0] = messages[0].removeprefix(b",")
+        start = settings.removesuffix(b"}") + b',"messages":['
+        return b"".join((start, *messages, b"]", self._encoded_tools(request.tools), b"}"))
 
     def _messages(self, history: History) -> list[bytes]:
+        """Each message's JSON behind a comma, so that a body is joined in one go."""
         known = self._known.setdefault(history.source, [])
-        known += [_encode(self._message(message)) for message in history[len(known) :]]
+        if len(known) < len(history):
+            known += [b"," + _encode(self._message(message)) for message in history[len(known) :]]
         return known[: len(history)]
 
     def _encoded_tools(self, tools: tuple[ToolDeclaration, ...]) -> bytes:

@@ -141,32 +141,35 @@ class ChatReader:
 
     def _read_delta(self, delta: Object) -> None:
         details = _objects(delta.get("reasoning_details"))
-        self._details += details
-        self._say(ReasoningDelta(_reasoning(delta) or _detail_text(details)))
+        if details:
+            self._details += details
+        self._say(ReasoningDelta, _reasoning(delta) or _detail_text(details))
         content = delta.get("content")
         if isinstance(content, str):
-            self._say(TextDelta(content))
-        for part in _objects(content):
-            self._read_part(part)
-        refusal = delta.get("refusal")
-        if isinstance(refusal, str) and refusal:
+            self._say(TextDelta, content)
+        else:
+            for part in _objects(content):
+                self._read_part(part)
+        refusal = _string(delta.get("refusal"))
+        if refusal:
             self._refused = True
-            self._say(RefusalDelta(refusal))
-        self._chunks += self._calls.read(delta)
+            self._say(RefusalDelta, refusal)
+        if delta.get("tool_calls") or delta.get("function_call"):
+            self._chunks += self._calls.read(delta)
 
     def _read_part(self, part: Object) -> None:
         """A part of a content list, as Mistral's reasoning models send it."""
         if part.get("type") == "thinking":
             thought = part.get("thinking")
             texts = [thought] if isinstance(thought, str) else map(_text, _objects(thought))
-            self._say(ReasoningDelta("".join(texts)))
+            self._say(ReasoningDelta, "".join(texts))
         else:
-            self._say(TextDelta(_text(part)))
+            self._say(TextDelta, _text(part))
 
-    def _say(self, chunk: TextDelta | ReasoningDelta | RefusalDelta) -> None:
-        if chunk.text:
+    def _say(self, kind: type[TextDelta | ReasoningDelta | RefusalDelta], text: str) -> None:
+        if text:
             self._said_something = True
-            self._chunks.append(chunk)
+            self._chunks.append(kind(text))
 
     def _read_usage(self, holder: Object) -> None:
         usage = read_usage(holder)
@@ -253,7 +256,9 @@ def _json(data: bytes) -> object:
 
 
 def _objects(value: object) -> list[Object]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if isinstance(item, dict)]
 
 
 def _text(part: Object) -> str:
@@ -274,6 +279,8 @@ def _reasoning(delta: Object) -> str:
 
 
 def _detail_text(details: list[Object]) -> str:
+    if not details:
+        return ""
     return "".join(_text(detail) or _string(detail.get("summary")) for detail in details)
 
 

@@ -106,7 +106,10 @@ def error_kind(error: ProviderError) -> ErrorKind:
         return "bad_tool_call"
     if error.status is not None:
         return _kind_of_status(error.status)
-    return next((kind for kind, words in _VAGUE_WORDS.items() if error.words & words), "unknown")
+    for kind, words in _VAGUE_WORDS.items():
+        if error.words & words:
+            return kind
+    return "unknown"
 
 
 def context_tokens(error: ProviderError) -> ContextTokens:

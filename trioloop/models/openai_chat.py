@@ -226,7 +226,7 @@ class ChatStream:
             self._is_stream = bool(head)
         chunks = self._reader.feed(data)
         if self._reader.finished:
-            self._reply.drain_on_leaving()
+            self._reply.mark_whole()
         return chunks
 
     async def _next_bytes(self) -> bytes | None:

@@ -79,7 +79,8 @@ class ToolCall:
         **arguments: Json,
     ) -> None:
         raw = msgspec.json.encode(arguments).decode() if raw_arguments is None else raw_arguments
-        self.__attrs_init__(name, wire_id, raw)
+        for field, value in (("name", name), ("wire_id", wire_id), ("raw_arguments", raw)):
+            object.__setattr__(self, field, value)
 
 
 @attrs.frozen

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-import httpx
+import httpx  # noqa: ASYNC127 - `import httpx2 as httpx` would do as well
 import trio
 
 from trioloop.errors import ModelFailure
@@ -142,14 +142,13 @@ class _Pool:
         """Close it, at once or when nobody uses it any more."""
         self._retired = True
         if not self.users:
-            await self._close()
+            with trio.move_on_after(_CLOSE_S, shield=True):  # so that no socket is left open
+                await self._close()
 
     async def _close(self) -> None:
-        # Shielded, so that no socket is left open; bounded by `_CLOSE_S`.
-        with trio.move_on_after(_CLOSE_S, shield=True):
-            for client in (self.client, self._fresh):
-                if client is not None:
-                    await client.aclose()
+        for client in (self.client, self._fresh):
+            if client is not None:
+                await client.aclose()
 
 
 class Exchange:
@@ -181,7 +180,8 @@ class Exchange:
                 self._pool.places.release_on_behalf_of(self)
                 raise
         except BaseException:
-            await self._pool.release()
+            with trio.move_on_after(_CLOSE_S, shield=True):  # so that no socket is left open
+                await self._pool.release()
             raise
         self._reply = Reply(response, clock, self._transport.limits)
         return self._reply
@@ -195,10 +195,14 @@ class Exchange:
         assert self._reply is not None
         assert self._pool is not None
         try:
-            await self._reply.aclose()
+            if kind is None:
+                await self._reply.drain()  # noqa: ASYNC102 - bounded, and may be cancelled
         finally:
+            with trio.move_on_after(_CLOSE_S, shield=True):  # so that no socket is left open
+                await self._reply.aclose()
             self._pool.places.release_on_behalf_of(self)
-            await self._pool.release()
+            with trio.move_on_after(_CLOSE_S, shield=True):
+                await self._pool.release()
 
     async def _send(self, pool: _Pool, clock: "_Clock") -> httpx.Response:
         trace = _Trace()
@@ -318,15 +322,15 @@ class Reply:
         self._limits = limits
         self._bytes = 0
         self._progress_at = trio.current_time()
-        self._draining = False
+        self._is_whole = False
 
     def progressed(self) -> None:
         """What was read last held a part of the answer."""
         self._progress_at = trio.current_time()
 
-    def drain_on_leaving(self) -> None:
-        """The answer is whole: wait a moment for the end, so that the connection can be kept."""
-        self._draining = True
+    def mark_whole(self) -> None:
+        """What was read holds the whole answer: nothing but the end of the body may follow."""
+        self._is_whole = True
 
     async def read(self, *, idle_s: float | None = None) -> bytes | None:
         """The bytes of one network read; None at the end.
@@ -357,10 +361,16 @@ class Reply:
 
     async def whole(self, bytes_max: int) -> bytes:
         """The body, or its first `bytes_max` bytes. Raises as `read` does."""
-        body = b""
+        body = bytearray()
         while len(body) < bytes_max and (data := await self.read()) is not None:
             body += data
-        return body[:bytes_max]
+        return bytes(body[:bytes_max])
+
+    async def drain(self) -> None:
+        """Wait a moment for the end behind a whole answer, so that the connection can be kept."""
+        if self._is_whole:
+            with trio.move_on_after(_DRAIN_S):
+                await self._leave()
 
     async def aclose(self) -> None:
         """Close the connection, unless the reply was read to its end.
@@ -368,15 +378,10 @@ class Reply:
         The client reads through nested generators, and one that is left in the middle would wait
         for the garbage collector. Cancelled in its next read, it cleans up from the inside out.
         """
-        try:
-            if self._draining:
-                with trio.move_on_after(_DRAIN_S):
-                    await self._leave()
-            with trio.CancelScope(shield=True) as scope:  # cancelled at once: it waits for nothing
-                scope.cancel()
-                await self._leave()
-        finally:
-            await self._response.aclose()
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await self._leave()
+        await self._response.aclose()
 
     async def _leave(self) -> None:
         try:

@@ -4,18 +4,18 @@ Bytes may be cut anywhere: inside a UTF-8 sequence, between CR and LF, inside th
 Fields that no model provider uses (`id`, `retry`) are skipped like unknown ones.
 """
 
-import attrs
+from msgspec import Struct
 
 from trioloop.errors import ModelFailure
 
 _BOM = b"\xef\xbb\xbf"
 
 
-@attrs.frozen
-class ServerEvent:
+class ServerEvent(Struct, frozen=True, gc=False):
     """One event: its name (`message` where the stream gives none), and its data lines joined by LF.
 
     The data stays bytes: it is read as JSON next, and may be cut UTF-8 where a server is broken.
+    A struct, because one is made for each piece of an answer.
     """
 
     name: str
