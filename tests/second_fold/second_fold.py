@@ -1,8 +1,10 @@
 """What a log adds up to, read a second time (G9).
 
-Written from the contract alone, by somebody who hasn't read the first reading, and slow on
+Written from the contract, by somebody who hadn't seen the code of the first reading, and slow on
 purpose: nothing is carried from one event to the next, each question is put to all rows anew. A
-row is an event as plain JSON; nothing of trioloop is imported here.
+row is an event as plain JSON; nothing of trioloop is imported here. Within an admission, where the
+contract knows no state, a message not yet admitted counts as dropped from the step's start on; and
+an answer isn't counted among the attempts of its step, only those that gave none.
 """
 
 from tests.second_fold.second_surface import (

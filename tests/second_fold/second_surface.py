@@ -1,8 +1,10 @@
 """What a model sees, read a second time from the rows of a log.
 
-Written from the contract alone, apart from what trioloop itself reads, and slow on purpose: each
-question is put to all rows from the first on. A row is an event as plain JSON; nothing of trioloop
-is imported here.
+Written from the contract, apart from trioloop's own reading, and slow on purpose: each question is
+put to all rows from the first on. A row is an event as plain JSON; nothing of trioloop is imported
+here. What the contract leaves open was taken from what trioloop was seen to do: the words for a
+removed section, that blank text is no content, and that the reasoning of an interrupted answer
+isn't shown alone.
 """
 
 from typing import Any, TypeAlias

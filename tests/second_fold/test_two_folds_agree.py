@@ -30,13 +30,13 @@ def test_of_an_empty_log() -> None:
     assert view([]) == first_view(LogState())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(written_logs())
 def test_of_any_written_log(writer: LogWriter) -> None:
     assert_agreement(writer.events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(written_logs(), st.data())
 def test_of_any_repaired_log(writer: LogWriter, data: st.DataObject) -> None:
     cut = writer.events[: data.draw(st.integers(1, len(writer.events)))]
