@@ -127,7 +127,9 @@ class Generated:
         work = self.batch[index]
         if index not in starts:
             assert result.call_seq is None
-            assert result.code in ("UNKNOWN_TOOL", "TOOL_ABORTED_BEFORE_DISPATCH")
+            assert result.code in (
+                "UNKNOWN_TOOL", "TOOL_ABORTED_BEFORE_DISPATCH", "TOOL_RESULT_WITHHELD"
+            )  # fmt: skip
             return
         call = by_seq[cast(int, result.call_seq)]
         assert isinstance(call, ToolCallStarted)

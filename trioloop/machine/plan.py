@@ -25,7 +25,6 @@ class Plan:
         calls: how many there are.
         head: the index of the next call to start; `calls` when none is left.
         recorded: how many results are recorded, which is the index of the next one to record.
-        running: how many calls hold a place.
     """
 
     __slots__ = ("_barrier", "_ended", "_held", "_limit", "_starting", "calls", "head", "recorded")
@@ -54,6 +53,11 @@ class Plan:
             and not self._barrier
             and self.head < self.calls
         )
+
+    @property
+    def room(self) -> int:
+        """How many calls might start now, one after the other, were they all concurrent."""
+        return min(self._limit - self._held, self.calls - self.head) if self.may_start else 0
 
     def fits(self, mode: Mode | None) -> bool:
         """Whether a call of this mode, with everything before it, may go on now (T2).

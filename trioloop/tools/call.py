@@ -63,7 +63,8 @@ async def run_batch(batch: Batch, calls: Sequence[ToolCallBlock], *, cut: bool =
     except Exception:  # what is missing gets its result; then it goes on
         for job in jobs:
             if not job.recorded:
-                job.record_internal()
+                job.outcome = failures.internal()
+                job.record()
         raise
     finally:
         for job in jobs:
@@ -175,7 +176,9 @@ class RunningCall:
         asks = any(hooks.pre_execute for hooks in self._batch.hooks)
         if not asks:
             self.outcome = policies.ask_guards(self._batch.tools, request)
-        self._log_start(dispatched=not asks and self.outcome is None)
+        name, raw = self._block.name, self._block.arguments
+        fact = ToolCallStarted(self.id, name, raw, dispatched=not asks and self.outcome is None)
+        self._call_seq = self._batch.session.append(fact)[0].seq
         return asks
 
     def _refusal(self) -> ToolOutcome | None:
@@ -201,11 +204,6 @@ class RunningCall:
                 effects=self._tool.effects if self._tool is not None else "once",
             )
         return self._request
-
-    def _log_start(self, *, dispatched: bool) -> None:
-        block = self._block
-        fact = ToolCallStarted(self.id, block.name, block.arguments, dispatched)
-        self._call_seq = self._batch.session.append(fact)[0].seq
 
     async def admit(self) -> bool:
         """Ask the pre-policy, then the guards; `tool/dispatch` tells that they let it run."""
@@ -367,27 +365,24 @@ class RunningCall:
 
     def _vetted(self, outcome: ToolOutcome, contexts: Sequence[UserMessage]) -> ToolOutcome:
         """A vetted outcome, with all that joins next-step: the body's own, then the policy's."""
-        is_withheld = outcome.code == "TOOL_RESULT_WITHHELD"
-        if is_withheld:
+        if outcome.code == "TOOL_RESULT_WITHHELD":
             self._given.contexts.clear()
-        bytes_max = self._tool.result_bytes_max if self._tool is not None else None
-        kept = self._bounded(outcome, bytes_max)
-        return attrs.evolve(kept, additional_contexts=(*kept.additional_contexts, *contexts))
+        if outcome is not self.outcome:
+            tool = self._tool
+            outcome = self._bounded(outcome, tool.result_bytes_max if tool is not None else None)
+        if not contexts:
+            return outcome
+        return attrs.evolve(outcome, additional_contexts=(*outcome.additional_contexts, *contexts))
 
     def record(self) -> None:
         """Record its one result."""
+        self._given.closed = True
         outcome = self.outcome if self.outcome is not None else failures.internal()
         try:
             self._append(outcome)
         except EventEncodingError as error:
             self._append(encoding_failed(error))
         self.contexts = [*self._given.contexts, *outcome.additional_contexts]
-
-    def record_internal(self) -> None:
-        """Record that the scheduler failed before it had a result."""
-        self.outcome = failures.internal()
-        self._given.closed = True
-        self.record()
 
     def _append(self, outcome: ToolOutcome) -> None:
         self._batch.session.append(

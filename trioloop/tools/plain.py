@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -10,7 +11,7 @@ import trio
 
 from trioloop.errors import LeakedCancelError
 from trioloop.machine.plan import Mode
-from trioloop.tools.isolation import first_of, without_cancelled
+from trioloop.tools.isolation import first_of, in_context, without_cancelled
 from trioloop.tools.places import Place
 
 ResultT = TypeVar("ResultT")
@@ -82,3 +83,21 @@ def _without_leak(error: BaseException) -> BaseException:
     if trio.current_effective_deadline() == -math.inf:
         return error
     return LeakedCancelError("the call raised trio.Cancelled though nothing was cancelled")
+
+
+@trio.lowlevel.enable_ki_protection
+async def run_alone(job: PlainJob[ResultT]) -> None:
+    """A batch of one: in the task that asks, as nothing can overlap."""
+    await trio.lowlevel.checkpoint_if_cancelled()
+    error = None
+    try:
+        with trio.CancelScope() as fence:
+            await in_context(copy_context(), job.run(fence, None))
+    except BaseException as raised:  # whatever a body raises is its call's end
+        error = raised
+    fault = job.end(error)
+    if fault is not None:
+        raise fault
+    if first_of(error, trio.Cancelled) is not None:
+        await trio.lowlevel.checkpoint_if_cancelled()
+    await trio.lowlevel.cancel_shielded_checkpoint()  # a schedule point; the result is there

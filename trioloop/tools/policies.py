@@ -116,7 +116,7 @@ async def run_around(
         StoreError: the body met the failure of a store.
     """
     try:
-        outcome: object = await run_waterfall([scope.execute for scope in hooks], request, body)
+        outcome = await run_waterfall([scope.execute for scope in hooks], request, body)
     except StoreError:
         raise
     except BaseException as error:  # a wrapper may raise anything; that is the call's failure

@@ -18,11 +18,11 @@ pure. This file gives it tasks, scopes and context variables. What a call is, it
 drives anything that has the methods of `Job`.
 
 Workers. A task for each call would cost more than most calls. A batch has at most `limit` workers,
-and each takes the head again and again. They are started one by one: whoever lets a call run sees
-whether one more could start beside it, and if so wakes a parked worker or starts a new one. So
-calls start strictly in model order whatever order Trio runs its tasks in, a batch of quick calls
-never has more than two workers, and a worker that finds nothing to do parks in a lot where each
-start, and each record that a barrier waits for, wakes one. A worker that has ended a body needs no
+and each takes the head again and again. They are summoned by need: when a body first waits, its
+worker sees whether more could start beside it, and if so gets at most two others to look at the
+head, parked ones or new ones; they do the same. Whoever looks first takes the head, so calls start
+strictly in model order whatever order Trio runs its tasks in, and a batch of calls that never wait
+has one worker. Who finds nothing to do parks in a lot. A worker that has ended a body needs no
 waking: it looks at the head itself. Nothing polls; n calls cost O(n).
 
 Who records. The worker that ended a body records it, and whatever was waiting for it, as long as
@@ -75,11 +75,13 @@ from trioloop.machine.plan import Mode, Plan
 from trioloop.tools.isolation import first_of, in_context, left_nursery_open
 from trioloop.tools.job import Job, Watch
 from trioloop.tools.places import Capacity, Place, whole_number
-from trioloop.tools.plain import Call, PlainJob
+from trioloop.tools.plain import Call, PlainJob, run_alone
 
 __all__ = ["Call", "run_calls", "run_jobs"]
 
 ResultT = TypeVar("ResultT")
+
+_SUMMONED_MAX = 2  # each who lets a call run: so all places are taken soon, and O(1) for a call
 
 
 async def run_jobs(
@@ -113,26 +115,6 @@ async def run_jobs(
 class _Pool:
     """One batch under way."""
 
-    __slots__ = (
-        "_alive",
-        "_capacity",
-        "_context",
-        "_done",
-        "_fault",
-        "_jobs",
-        "_lot",
-        "_mode",
-        "_nursery",
-        "_on_fault",
-        "_plan",
-        "_posting",
-        "_quiet",
-        "_summoned",
-        "_watch",
-        "_workers",
-        "_workers_max",
-    )
-
     def __init__(
         self,
         jobs: Sequence[Job],
@@ -153,7 +135,7 @@ class _Pool:
         self._fault: BaseException | None = None
         self._mode: Mode | None = None  # of the head, as it was just read
         self._posting = False
-        self._summoned = False  # a worker is on its way to look at the head
+        self._summoned = 0  # workers on their way to look at the head
         self._workers = 0
         self._workers_max = min(limit, len(jobs))
         self._alive = 0
@@ -224,7 +206,7 @@ class _Pool:
     @trio.lowlevel.enable_ki_protection
     async def _work(self) -> None:
         """A worker: take the head, again and again, until none is left."""
-        self._summoned = False
+        self._summoned = max(self._summoned - 1, 0)
         clean = True
         try:
             while clean and await self._wait_for_head():
@@ -268,19 +250,19 @@ class _Pool:
                 await trio.lowlevel.checkpoint_if_cancelled()
                 return True
             await self._lot.park()
-            self._summoned = False
+            self._summoned = max(self._summoned - 1, 0)
         return False
 
     def _summon(self) -> None:
-        """Get a worker to look at the head, if it might start now."""
-        if self._summoned or not self._plan.may_start:
-            return
-        if self._lot:
-            self._summoned = True
-            self._lot.unpark()
-        elif self._workers < self._workers_max:
-            self._summoned = True
-            self._spawn_worker()
+        """Get workers to look at the head, if it might start now."""
+        while self._summoned < min(_SUMMONED_MAX, self._plan.room):
+            if self._lot:
+                self._lot.unpark()
+            elif self._workers < self._workers_max:
+                self._spawn_worker()
+            else:
+                return
+            self._summoned += 1
 
     async def _run_head(self, scope: trio.CancelScope | None) -> bool:
         """Take the head from its start to its end.
@@ -406,25 +388,7 @@ async def run_calls(
     jobs = [PlainJob(call) for call in calls]
     if len(jobs) == 1:
         whole_number("limit", limit)
-        await _run_alone(jobs[0])
+        await run_alone(jobs[0])
     else:
         await run_jobs(jobs, limit=limit)
     return [job.result for job in jobs]
-
-
-@trio.lowlevel.enable_ki_protection
-async def _run_alone(job: PlainJob[ResultT]) -> None:
-    """A batch of one: in the task that asks, as nothing can overlap."""
-    await trio.lowlevel.checkpoint_if_cancelled()
-    error = None
-    try:
-        with trio.CancelScope() as fence:
-            await in_context(copy_context(), job.run(fence, None))
-    except BaseException as raised:  # whatever a body raises is its call's end
-        error = raised
-    fault = job.end(error)
-    if fault is not None:
-        raise fault
-    if first_of(error, trio.Cancelled) is not None:
-        await trio.lowlevel.checkpoint_if_cancelled()
-    await trio.lowlevel.cancel_shielded_checkpoint()  # a schedule point; the result is there
