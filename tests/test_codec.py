@@ -14,7 +14,6 @@ from msgspec import Raw
 
 from trioloop.chunks import EMPTY_STREAM, Finish, TimedStream, Usage
 from trioloop.codec import (
-    UnknownEvent,
     canonical,
     chain_crc,
     decode_event,
@@ -36,6 +35,7 @@ from trioloop.events import (
     ToolResultLogged,
     TurnEnded,
     TurnStarted,
+    UnknownEvent,
     event,
     event_classes,
 )

@@ -17,7 +17,15 @@ import msgspec
 from msgspec import Raw, Struct, inspect
 
 from trioloop.errors import EventEncodingError, UnsupportedSessionError
-from trioloop.events import FORMAT, Event, EventData, SessionOpened, event_class, wire_name
+from trioloop.events import (
+    FORMAT,
+    Event,
+    EventData,
+    SessionOpened,
+    UnknownEvent,
+    event_class,
+    wire_name,
+)
 
 _PREFIX = b'{"type":"'
 _NEWLINE = ord("\n")  # found faster than a byte string
@@ -25,34 +33,6 @@ _NESTED_MAX = 200  # levels that a value may nest: well inside what the C decode
 
 _encode = msgspec.json.Encoder().encode
 _REFUSALS = (TypeError, ValueError, RecursionError, OverflowError)  # of the C encoder and decoder
-
-
-@attrs.frozen
-class UnknownEvent(EventData):
-    """A fact that was written as ignorable, of a type that nobody here declares (E5).
-
-    Attributes:
-        name: its wire name.
-        raw: its data as it was written; it is encoded to the same bytes.
-    """
-
-    name: str
-    raw: Raw
-
-
-@attrs.frozen
-class _UnknownPlaced(Event):
-    """An `UnknownEvent` with its place; its name is its own, not its class's."""
-
-    data: UnknownEvent
-
-    @property
-    def type(self) -> str:
-        return self.data.name
-
-    @property
-    def ignorable(self) -> bool:
-        return True
 
 
 def seal(event: Event) -> tuple[Event, bytes]:
@@ -206,7 +186,7 @@ def _decode_any(payload: bytes) -> Event:
             f"event {row.seq} is of the type {row.type!r}, which nobody here declares: "
             "import what declares it, or use a newer trioloop"
         )
-    return _UnknownPlaced(row.seq, row.time, UnknownEvent(row.type, row.data.copy()))
+    return Event(row.seq, row.time, UnknownEvent(row.type, row.data.copy()))
 
 
 def _checked(event: Event) -> Event:

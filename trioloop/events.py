@@ -47,12 +47,26 @@ class Event:
     @property
     def type(self) -> str:
         """Its wire name, such as `turn/start`."""
-        return wire_name(type(self.data))
+        data = self.data
+        return data.name if isinstance(data, UnknownEvent) else wire_name(type(data))
 
     @property
     def ignorable(self) -> bool:
         """Whether a reader that doesn't know the type may skip it (E5)."""
-        return type(self.data) in _IGNORABLE
+        return isinstance(self.data, UnknownEvent) or type(self.data) in _IGNORABLE
+
+
+@attrs.frozen
+class UnknownEvent(EventData):
+    """A fact that was written as ignorable, of a type that nobody here declares (E5).
+
+    Attributes:
+        name: its wire name.
+        raw: its data as it was written; it is encoded to the same bytes.
+    """
+
+    name: str
+    raw: Raw
 
 
 _CLASSES: dict[str, type[EventData]] = {}

@@ -5,7 +5,7 @@ Only protocols and the facts that pass through them; what implements them is on 
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
@@ -276,6 +276,15 @@ class Model(Protocol):
         Raises:
             ModelFailure: the settings can't be served, such as an effort the model doesn't know.
         """
+        ...
+
+
+@runtime_checkable
+class Closable(Protocol):
+    """A model that keeps connections, which a runtime closes when it is left."""
+
+    async def aclose(self) -> None:
+        """Close the connections that are kept. Closing again does nothing."""
         ...
 
 

@@ -28,7 +28,7 @@ from trioloop.hooks.dispatch import Registration
 from trioloop.hooks.points import Hooks
 from trioloop.ids import Ids, SessionId, session_id
 from trioloop.limits import Limits
-from trioloop.ports import Approver, Durability, Model, SessionStore
+from trioloop.ports import Approver, Closable, Durability, Model, SessionStore
 from trioloop.prompt import Prompt, Section
 from trioloop.runtime.models import ModelSource, default_config, loaded, table
 from trioloop.runtime.opening import SessionOpener
@@ -300,7 +300,11 @@ async def open_runtime(
     left_with: BaseException | None = None
     faults: list[BaseException] = []
     try:
-        async with _writing(opened_store, limits) as writer, trio.open_nursery() as nursery:
+        async with (
+            _closing(known.values(), limits),
+            _writing(opened_store, limits) as writer,
+            trio.open_nursery() as nursery,
+        ):
             runtime = Runtime(
                 nursery=nursery,
                 opener=SessionOpener(opened_store, writer, clock),
@@ -361,6 +365,19 @@ def _furnish(
         runtime.prompt.add(section)
     for setup in hooks:
         setup(runtime.hooks)
+
+
+@asynccontextmanager
+async def _closing(models: Iterable[Model], limits: Limits) -> AsyncIterator[None]:
+    """Models whose connections are closed in the end; they open anew when they are next asked."""
+    try:
+        yield
+    finally:
+        # Sockets must close even where the host has been cancelled; bounded by close_s.
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + limits.close_s):
+            for model in models:
+                if isinstance(model, Closable):
+                    await model.aclose()
 
 
 @asynccontextmanager
