@@ -229,6 +229,7 @@ class _Pool:
         Returns:
             Whether this task is as it was before.
         """
+        clean = True
         with trio.CancelScope() as scope:
             clean = await self._run_head(scope)
             while clean and not scope.cancel_called and await self._wait_for_head():
