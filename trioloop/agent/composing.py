@@ -42,7 +42,15 @@ def composed(
         )
     if message.id:
         return message
-    return UserMessage(message.content, ids.message(), message.source)
+    return with_new_id(message, state, ids)
+
+
+def with_new_id(message: UserMessage, state: LogState, ids: Ids) -> UserMessage:
+    """The message under an id that the log doesn't know: a seeded source may begin anew."""
+    id = ids.message()
+    while id in state.fates:
+        id = ids.message()
+    return UserMessage(message.content, id, message.source)
 
 
 def checked(given: Content | UserMessage) -> UserMessage:

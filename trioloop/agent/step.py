@@ -13,11 +13,12 @@ import trio
 
 from trioloop.agent.admission import Proposal, admit
 from trioloop.agent.attempt import run_attempt
+from trioloop.agent.composing import with_new_id
 from trioloop.agent.notifications import ToolProgress
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
 from trioloop.errors import HookMisuseError, InternalError, NoModelError
-from trioloop.events import CallConfig, Failure, StepEnded, ToolDeclaration
+from trioloop.events import CallConfig, Failure, PendingMessage, StepEnded, ToolDeclaration
 from trioloop.hooks.dispatch import ask_waterfall, run_waterfall
 from trioloop.hooks.points import (
     AttemptFailed,
@@ -29,6 +30,7 @@ from trioloop.hooks.points import (
     Retry,
 )
 from trioloop.log.fold import OpenTurn
+from trioloop.machine.inbox import insert
 from trioloop.machine.turn import Ending
 from trioloop.messages import UserMessage
 from trioloop.ports import PreparedCall, RetryPolicy
@@ -180,7 +182,7 @@ def _check_decision(
 def _with_id(resources: Resources, message: UserMessage) -> UserMessage:
     if message.id:
         return message
-    return UserMessage(message.content, resources.ids.message(), message.source)
+    return with_new_id(message, resources.session.state, resources.ids)
 
 
 # The model
@@ -311,5 +313,10 @@ def _tell_progress(resources: Resources, progress: Progress) -> None:
 
 
 def _add_contexts(resources: Resources, contexts: Sequence[UserMessage]) -> None:
+    """Let messages that results added wait in next-step, in a disposal, too (T7, I5)."""
+    session = resources.session
     for context in contexts:
-        resources.agent.inject(context)
+        message = _with_id(resources, context)
+        if message.id not in session.state.fates:
+            pending = PendingMessage(message, wakeup=False)
+            session.append(insert(session.state.inbox, "next-step", pending))
