@@ -96,6 +96,16 @@ FIELDS = (
 )
 
 
+APART = (  # one of each can be told apart without a name
+    (FIELDS[0], FIELDS[1]),
+    (FIELDS[2], FIELDS[3]),
+    (FIELDS[4],),
+    (FIELDS[5],),
+    (FIELDS[6],),
+    (FIELDS[7],),
+)
+
+
 class GeneratedTool(NamedTuple):
     """A tool with random names, types and docstring."""
 
@@ -130,13 +140,16 @@ class Lexicon:
                 return word
 
 
-def invent(dice: random.Random, lexicon: Lexicon) -> GeneratedTool:
-    """A tool with one to four parameters."""
+def invent(dice: random.Random, lexicon: Lexicon, *, apart: bool = False) -> GeneratedTool:
+    """A tool with one to four parameters; `apart`: of types that values alone tell apart."""
+    chosen = [dice.choice(group) for group in dice.sample(APART, dice.randint(1, 4))]
     verb, noun = lexicon.word(), lexicon.word()
     name = dice.choice([f"{verb}_{noun}", f"{verb}{noun.title()}", noun])
     fields = {
-        dice.choice([f"{lexicon.word()}_{lexicon.word()}", lexicon.word()]): dice.choice(FIELDS)
-        for _ in range(dice.randint(1, 4))
+        dice.choice([f"{lexicon.word()}_{lexicon.word()}", lexicon.word()]): (
+            field if apart else dice.choice(FIELDS)
+        )
+        for field in chosen
     }
     struct = msgspec.defstruct("Arguments", [(key, field.type) for key, field in fields.items()])
     return GeneratedTool(name, f"{verb.title()} the {noun} of a {lexicon.word()}.", fields, struct)
@@ -149,6 +162,7 @@ def ask_for(dice: random.Random, tool: GeneratedTool, values: dict[str, Value]) 
     named = [f"{shown[key]} {text}" for key, text in spelled.items()]
     told = [f"{shown[key]} is {text}" for key, text in spelled.items()]
     assigned = [f"{key}={text}" for key, text in spelled.items()]
+    pairs = spelled.items()
     opening = tool.description.rstrip(".").lower()
     return dice.choice(
         [
@@ -159,6 +173,10 @@ def ask_for(dice: random.Random, tool: GeneratedTool, values: dict[str, Value]) 
             f"Please {opening} with {_listed(named)}.",
             f"Could you {opening}? {'; '.join(assigned)}",
             f"{opening.capitalize()}, {_listed(told)}!",
+            f"Call the {tool.name} tool with {_listed([f'{k} set to {v}' for k, v in pairs])}",
+            f"I want you to {opening} using {_listed([f'{v} as {k}' for k, v in pairs])}",
+            f"{tool.name} with {json.dumps({k: v.argument for k, v in values.items()})}",
+            f"{tool.name} --{' --'.join(named)}",
         ]
     )
 
@@ -186,6 +204,31 @@ def test_the_tool_that_a_question_names_is_called_with_its_values(
     arguments = calls[0][1]
     msgspec.convert(arguments, wanted.struct, strict=True)
     assert arguments == {key: value.argument for key, value in values.items()}, question
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None)
+def test_values_without_names_go_where_their_types_fit(seed: int, conversation: Any) -> None:
+    dice = random.Random(seed)
+    lexicon = Lexicon(dice)
+    tools = [invent(dice, lexicon, apart=True) for _ in range(5)]
+    wanted = dice.choice(tools)
+    values = {key: field.draw(dice) for key, field in wanted.fields.items()}
+    spelled = [dice.choice(value.spelled) for value in values.values()]
+    opening = wanted.description.rstrip(".").lower()
+    question = dice.choice(
+        [
+            f"Use {wanted.name} with {_listed(spelled)}.",
+            f"Please {opening} with {_listed(spelled)}",
+            f"{wanted.name}({', '.join(spelled)})",
+        ]
+    )
+    asked = conversation(*(tool.declaration for tool in tools))
+
+    calls = trio.run(asked.ask, question)
+
+    expected = {key: value.argument for key, value in values.items()}
+    assert calls == [(wanted.name, expected)], question
 
 
 @given(seed=st.integers(0, 2**32))

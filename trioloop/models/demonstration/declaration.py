@@ -39,6 +39,11 @@ class Parameter:
         return any(form_of(form) == "string" and "format" not in form for form in self.forms)
 
     @property
+    def has_format(self) -> bool:
+        """Whether it is a text of a particular form."""
+        return any("format" in form for form in self.forms)
+
+    @property
     def is_file(self) -> bool:
         """Whether it names a file or a folder: by its format, its name, or what is said of it."""
         formats = {form.get("format") for form in self.forms}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from trioloop.models.demonstration.declaration import Parameter, form_of
-from trioloop.models.demonstration.question import Token
+from trioloop.models.demonstration.question import Token, looks_like_path
 from trioloop.models.demonstration.slots import Slots
 from trioloop.models.demonstration.values import NOTHING
 from trioloop.models.demonstration.words import (
@@ -18,6 +18,12 @@ from trioloop.models.demonstration.words import (
     stem,
 )
 
+_KIND_WORDS = {
+    "url": frozenset({"url", "uri", "link", "page", "site", "website"}),
+    "email": frozenset({"email", "mail", "recipient"}),
+    "uuid": frozenset({"uuid", "id"}),
+}
+_FLAGS = frozenset({"true", "false", "yes", "no"})
 _FROM = frozenset({"from", "source", "origin", "start", "begin", "since", "first", "min", "low"})
 _TO = frozenset({"to", "target", "destination", "end", "stop", "until", "last", "max", "high"})
 
@@ -32,9 +38,15 @@ class Guessing:
     def read(self) -> None:
         """Give what can be given."""
         self._fill_members()
+        self._fill_flags()
         self._fill_particular()
         self._fill_numbers()
         self._fill_texts()
+
+    def _fill_flags(self) -> None:
+        said = _FLAGS.__contains__
+        flags = self._slots.open(lambda p: p.is_flag)
+        self._fill_in_order(flags, lambda _: self._slots.spans(1, lambda t: said(t.lower)))
 
     def _fill_members(self) -> None:
         self._fill_in_order(self._slots.open(lambda p: bool(p.members)), self._member_spans)
@@ -43,6 +55,8 @@ class Guessing:
         """Dates, addresses, identifiers, objects and lists written as JSON, paths."""
         for parameter in self._slots.open(lambda p: not p.members and not p.is_flag):
             self._fill_in_order([parameter], self._particular_spans)
+        for parameter in self._slots.open(lambda p: p.is_file):
+            self._fill_in_order([parameter], lambda _: self._slots.spans(1, looks_like_path))
         for parameter in self._slots.open(lambda p: p.is_list and p.required):
             self._fill_list(parameter)
 
@@ -95,7 +109,8 @@ class Guessing:
         if formats & {"date", "date-time", "duration", "time"}:
             for width in (4, 3, 2, 1):
                 yield from self._slots.spans(width, lambda t: t.kind != "quoted")
-        kinds = {"url", "email", "uuid", "json"}
+        kinds = set() if parameter.is_text else {"url", "email", "uuid", "json"}
+        kinds |= {kind for kind, words in _KIND_WORDS.items() if words & set(parameter.words)}
         if parameter.is_file:
             kinds.add("path")
         yield from self._slots.spans(1, lambda t: t.kind in kinds)
@@ -116,6 +131,8 @@ class Guessing:
                 return
 
     def _fill_texts(self) -> None:
+        for parameter in self._slots.open(lambda p: p.has_format):
+            self._quoted(parameter)
         for parameter in self._slots.open(lambda p: p.is_text and not p.members):
             for find in (self._expression, self._quoted, self._named, self._rest):
                 if parameter.name not in self._slots.values:

@@ -7,7 +7,7 @@ import attrs
 from trioloop.models.demonstration.declaration import Parameter
 from trioloop.models.demonstration.question import Token
 from trioloop.models.demonstration.slots import Slots
-from trioloop.models.demonstration.values import NOTHING
+from trioloop.models.demonstration.values import NOTHING, is_valid
 from trioloop.models.demonstration.words import (
     ARTICLES,
     CONNECTORS,
@@ -17,6 +17,7 @@ from trioloop.models.demonstration.words import (
     stem,
 )
 
+_LEADING = ("to", "at", "as")
 _SPAN_MAX = 6
 _LIST_SPAN_MAX = 40
 
@@ -45,6 +46,7 @@ class Naming:
 
     def read(self, *, after_first: bool) -> None:
         """Read the values: those after a name first, or those before one."""
+        self._read_objects()
         passes: list[Callable[[_Mention], None]] = [self._read_after, self._read_before]
         for read in passes if after_first else reversed(passes):
             for mention in self._mentions:
@@ -52,6 +54,16 @@ class Naming:
                     read(mention)
         for mention in self._mentions:
             self._read_flag(mention)
+
+    def _read_objects(self) -> None:
+        """Arguments written as one JSON object."""
+        for index, token in enumerate(self._tokens):
+            if not isinstance(token.value, dict):
+                continue
+            for parameter in self._slots.tool.parameters:
+                value = token.value.get(parameter.name, NOTHING)
+                if any(is_valid(value, form) for form in parameter.forms):
+                    self._slots.give(parameter, value, [index])
 
     def _find_mentions(self) -> Iterator[_Mention]:
         taken: set[int] = set(self._name_tokens())
@@ -81,6 +93,8 @@ class Naming:
             yield _Mention(parameter, first, last)
 
     def _read_after(self, mention: _Mention) -> None:
+        if self._follows_as(mention):
+            return
         start, told = self._skip_connectors(mention.last + 1)
         if start >= len(self._tokens) or start in self._slots.reserved:
             return
@@ -93,7 +107,9 @@ class Naming:
         told = False
         while index < len(self._tokens):
             lower = self._tokens[index].lower
-            if lower not in CONNECTORS | ARTICLES or (told and lower in ("to", "at", "as")):
+            before = self._tokens[index - 1].lower
+            joined = lower == "to" and before in ("set", "equal", "equals")
+            if lower not in CONNECTORS | ARTICLES or (told and lower in _LEADING and not joined):
                 break
             told = told or lower in CONNECTORS
             index += 1
@@ -133,16 +149,24 @@ class Naming:
         return False
 
     def _read_before(self, mention: _Mention) -> None:
-        assigned = any(t.text in "=:" for t in self._tokens[mention.last + 1 : mention.last + 2])
-        if assigned or (mention.parameter.is_text and not mention.parameter.members):
+        end, parameter = mention.first, mention.parameter
+        widths: tuple[int, ...] = (3, 2, 1)
+        if self._follows_as(mention):
+            end -= 1
+            widths = (1,) if parameter.is_text else widths
+        elif self._is_assigned(mention) or (parameter.is_text and not parameter.members):
             return
-        for width in (3, 2, 1):
-            start = mention.first - width
-            if start >= 0 and self._slots.is_free(start, mention.first):
-                value = self._slots.read(mention.parameter, start, mention.first)
-                if value is not NOTHING:
-                    self._slots.give(mention.parameter, value, range(start, mention.first))
-                    return
+        for width in widths:
+            if end >= width and self._slots.take(parameter, end - width, end):
+                return
+
+    def _follows_as(self, mention: _Mention) -> bool:
+        """Whether a value stands before the name: `5 as limit`."""
+        before = self._tokens[max(0, mention.first - 2) : mention.first]
+        return len(before) == 2 and before[1].lower == "as" and before[0].kind != "mark"
+
+    def _is_assigned(self, mention: _Mention) -> bool:
+        return any(t.text in "=:" for t in self._tokens[mention.last + 1 : mention.last + 2])
 
     def _read_flag(self, mention: _Mention) -> None:
         """A flag that is only named is meant; "no", "without" before its name mean the contrary."""

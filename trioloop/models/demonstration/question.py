@@ -137,6 +137,14 @@ def _number(text: str) -> int | float:
     return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
 
 
+def looks_like_path(token: Token) -> bool:
+    """Whether a token is a path, in quotes or not."""
+    if token.kind != "quoted":
+        return token.kind == "path"
+    inside = tokens_of(str(token.value))
+    return len(inside) == 1 and inside[0].kind == "path"
+
+
 # Pieces
 
 
