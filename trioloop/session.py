@@ -227,15 +227,19 @@ class Session:
 
         What couldn't be made durable is named in `logging` (D3).
         """
-        self.closed = True
-        self.wake_readers()
-        if self._journal is None:
-            return
         try:
-            await self._journal.checkpoint()
+            if self._journal is not None:
+                await self._flush(self._journal)
+        finally:
+            self.closed = True
+            self.wake_readers()
+
+    async def _flush(self, journal: Journal) -> None:
+        try:
+            await journal.checkpoint()
         except StoreError as error:
             _log.warning("session %r was left before it was durable: %s", self.name, error)
-        await self._journal.release()
+        await journal.release()
 
     def store_failed(self, error: StoreError) -> None:
         """Told by the writer, once for each failure."""
