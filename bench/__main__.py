@@ -7,11 +7,11 @@ from pathlib import Path
 
 import trio
 
-from bench import pool_barriers, pool_makespan, pool_overhead
+from bench import import_time, pool_barriers, pool_makespan, pool_overhead
 from bench.report import Figure, plot, print_table
 
 BENCHES: dict[str, Callable[[], AsyncIterator[Figure]]] = {
-    module.NAME: module.run for module in (pool_overhead, pool_makespan, pool_barriers)
+    module.NAME: module.run for module in (pool_overhead, pool_makespan, pool_barriers, import_time)
 }
 
 
