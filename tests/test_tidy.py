@@ -93,14 +93,19 @@ def test_no_file_has_more_than_400_lines() -> None:
     assert long == set(LINES_EXCEPTIONS)
 
 
-def test_no_function_has_more_than_60_lines() -> None:
+def test_no_function_has_more_than_60_lines_beside_its_docstring() -> None:
     assert [
         f"{module.path}:{node.lineno} {node.name}"
         for module in ALL
         for node in ast.walk(module.tree)
-        if isinstance(node, Function)
-        and (node.end_lineno or node.lineno) - node.lineno >= FUNCTION_LINES_MAX
+        if isinstance(node, Function) and _lines_beside_docstring(node) > FUNCTION_LINES_MAX
     ] == []
+
+
+def _lines_beside_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    docstring = node.body[0] if ast.get_docstring(node) is not None else None
+    told = 0 if docstring is None else (docstring.end_lineno or 0) - docstring.lineno + 1
+    return (node.end_lineno or node.lineno) - node.lineno + 1 - told
 
 
 def test_files_are_named_after_what_they_do() -> None:

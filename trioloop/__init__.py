@@ -17,7 +17,8 @@ from trioloop.log.rebuild import Request, rebuild_request
 from trioloop.messages import ImageBlock, TextBlock, UserMessage, user_message
 from trioloop.ports import ToolOutcome
 from trioloop.prompt import Section
-from trioloop.runtime.runtime import Runtime, open_runtime
+from trioloop.runtime.open import open_runtime
+from trioloop.runtime.runtime import Runtime
 from trioloop.session import Session
 from trioloop.store import MemoryStore, SqliteStore, read_session
 from trioloop.tools import Tool, ToolContext, tool

@@ -34,7 +34,8 @@ from trioloop.models.scripted import (
 from trioloop.ports import Approver, Durability, Model, SessionStore
 from trioloop.prompt import Section
 from trioloop.runtime.models import ModelSource
-from trioloop.runtime.runtime import HookSetup, Plugin, Runtime, open_runtime
+from trioloop.runtime.open import HookSetup, Plugin, open_runtime
+from trioloop.runtime.runtime import Runtime
 from trioloop.session import Session
 from trioloop.tools.tool import Function, Tool
 
@@ -84,7 +85,7 @@ async def open_test_runtime(
     clock: Callable[[], int] = _virtual_clock,
     strict: bool = True,
 ) -> AsyncIterator[Runtime]:
-    """As `open_runtime`, but strict, seeded, on Trio's clock, and with every log checked at the end.
+    """As `open_runtime`, but strict, seeded, on Trio's clock, and checking every log at the end.
 
     Raises:
         AssertionError: a log isn't what it should be; see `check_session`.

@@ -16,7 +16,8 @@ from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import AttemptFailed, Hooks, RequestProposal, Retry
 from trioloop.limits import Limits
 from trioloop.plugins.retry import retry
-from trioloop.runtime.runtime import Runtime, open_runtime
+from trioloop.runtime.open import open_runtime
+from trioloop.runtime.runtime import Runtime
 from trioloop.tools import Tool
 
 FIRST_STEP = "first"

@@ -1,24 +1,19 @@
 """The runtime: owns a nursery, the agents in it, and what they share.
 
-`open_runtime` opens services (the store's writer, which ends only when it is closed), then the
-nursery of the agents; it leaves in reverse (R9). What an agent does is in `agent/`.
+How it begins and ends is in `lifetime`, what an agent does in `agent/`.
 """
 
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import trio
 
 from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Created, Notifications, Watch
 from trioloop.agent.resources import Surroundings
-from trioloop.agent.signal import HOST_CANCELLED
 from trioloop.errors import (
-    InvalidInputError,
     RuntimeClosedError,
     SessionExistsError,
     SessionLockedError,
@@ -28,20 +23,14 @@ from trioloop.hooks.dispatch import Registration
 from trioloop.hooks.points import Hooks
 from trioloop.ids import Ids, SessionId, session_id
 from trioloop.limits import Limits
-from trioloop.ports import Approver, Closable, Durability, Model, SessionStore
-from trioloop.prompt import Prompt, Section
-from trioloop.runtime.models import ModelSource, default_config, loaded, table
+from trioloop.ports import Approver, Model
+from trioloop.prompt import Prompt
 from trioloop.runtime.opening import SessionOpener
 from trioloop.session import Session
-from trioloop.store import MemoryStore, SqliteStore
-from trioloop.store.writer import StoreWriter
 from trioloop.tools.places import Places
 from trioloop.tools.registry import ToolRegistry
 from trioloop.tools.threads import ToolThreads
 from trioloop.tools.tool import Function, Tool
-
-Plugin: TypeAlias = Callable[["Runtime"], AbstractAsyncContextManager[object]]
-HookSetup: TypeAlias = Callable[[Hooks], object]
 
 
 def wall_clock() -> int:
@@ -247,151 +236,3 @@ class Runtime:
         self._closing = True
         for agent in self._agents.values():
             agent.begin_disposal(cause)
-
-
-@asynccontextmanager
-async def open_runtime(
-    *,
-    model: ModelSource | None = None,
-    models: Iterable[ModelSource] = (),
-    tools: Iterable[Tool | Function] = (),
-    system: str | Sequence[Section] = (),
-    store: SessionStore | str | Path | None = None,
-    durability: Durability = "step",
-    limits: Limits | None = None,
-    plugins: Iterable[Plugin] = (),
-    hooks: Iterable[HookSetup] = (),
-    config: CallConfig | None = None,
-    approver: Approver | None = None,
-    ids: Ids | None = None,
-    clock: Callable[[], int] = wall_clock,
-    strict: bool = False,
-) -> AsyncIterator[Runtime]:
-    """Open a runtime; leaving the block disposes of its agents in bounded time (R9).
-
-    It may be opened inside any nursery, under any cancel scope or deadline, in guest mode, and
-    several times in one program. Leaving doesn't wait for work: `await runtime.wait_idle()` does.
-    Exceptions of the block come out as they went in.
-
-    Args:
-        model: what agents ask unless they are told otherwise; a model or its name.
-        models: further models that a listener of `agent.request` may choose.
-        tools: of every agent.
-        system: the system prompt, as one text or as sections.
-        store: where sessions are kept; a path is a SQLite file, None is memory.
-        durability: `step` survives power loss, `relaxed` the death of the process; for a path.
-        limits: the limits that differ from the defaults.
-        plugins: policies, each a function of the runtime that gives an async context manager.
-        hooks: functions that register listeners on the runtime's hooks.
-        config: the settings of requests; left out, those that name `model`.
-        approver: answers the questions of pre-policies.
-        ids: makes identifiers; a seeded one makes equal runs write equal logs.
-        clock: Unix milliseconds for the events' times.
-        strict: raise faults of trioloop's own out of the block, for tests.
-
-    Raises:
-        InvalidInputError: an argument can't be used.
-        StoreUnreadableError: the path is no store.
-    """
-    limits = limits or Limits()
-    main_model = loaded(model)
-    known = table([*([main_model] if main_model is not None else []), *map(_required, models)])
-    opened_store = _store(store, durability)
-    left_with: BaseException | None = None
-    faults: list[BaseException] = []
-    try:
-        async with (
-            _closing(known.values(), limits),
-            _writing(opened_store, limits) as writer,
-            trio.open_nursery() as nursery,
-        ):
-            runtime = Runtime(
-                nursery=nursery,
-                opener=SessionOpener(opened_store, writer, clock),
-                models=known,
-                config=config or default_config(main_model),
-                limits=limits,
-                ids=ids or Ids(),
-                approver=approver,
-            )
-            faults = runtime.faults
-            try:
-                _furnish(runtime, tools, system, hooks)
-                async with AsyncExitStack() as stack:
-                    for plugin in plugins:
-                        await stack.enter_async_context(plugin(runtime))
-                    yield runtime
-            except BaseException as error:  # raised below, without our own layers around it
-                left_with = error
-            cancelled = isinstance(left_with, trio.Cancelled)
-            runtime.begin_closing(HOST_CANCELLED if cancelled else "disposed")
-    except BaseException as layered:  # what the agents' tasks came out with
-        raise left_with or _without_layers(layered) from None
-    if left_with is not None:
-        raise left_with
-    if strict and faults:
-        raise faults[0]
-
-
-def _without_layers(error: BaseException) -> BaseException:
-    """What our own nurseries have wrapped: one exception, or a group of several."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-def _required(source: ModelSource) -> Model:
-    model = loaded(source)
-    if model is None:
-        raise InvalidInputError("models= holds None: give models, or their names")
-    return model
-
-
-def _store(store: SessionStore | str | Path | None, durability: Durability) -> SessionStore:
-    if isinstance(store, str | Path):
-        return SqliteStore(store, durability=durability)
-    return store if store is not None else MemoryStore()
-
-
-def _furnish(
-    runtime: Runtime,
-    tools: Iterable[Tool | Function],
-    system: str | Sequence[Section],
-    hooks: Iterable[HookSetup],
-) -> None:
-    for tool in tools:
-        runtime.tools.register(tool)
-    for section in [Section("system", system)] if isinstance(system, str) else system:
-        runtime.prompt.add(section)
-    for setup in hooks:
-        setup(runtime.hooks)
-
-
-@asynccontextmanager
-async def _closing(models: Iterable[Model], limits: Limits) -> AsyncIterator[None]:
-    """Models whose connections are closed in the end; they open anew when they are next asked."""
-    try:
-        yield
-    finally:
-        # Sockets must close even where the host has been cancelled; bounded by close_s.
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + limits.close_s):
-            for model in models:
-                if isinstance(model, Closable):
-                    await model.aclose()
-
-
-@asynccontextmanager
-async def _writing(store: SessionStore, limits: Limits) -> AsyncIterator[StoreWriter]:
-    """The store's writer, which outlives every agent; then the store is closed."""
-    writer = StoreWriter(store, limits)
-    try:
-        async with trio.open_nursery() as services:
-            await services.start(writer.run)
-            try:
-                yield writer
-            finally:
-                writer.close()
-    finally:
-        # Unlocking must happen even where the host has been cancelled; bounded by close_s.
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + limits.close_s):
-            await store.aclose()

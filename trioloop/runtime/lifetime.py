@@ -1,0 +1,90 @@
+"""The lifetime of a runtime: services first, agents inside them, and how it is left (R9).
+
+It leaves in reverse: agents are disposed of, then what is appended is flushed, then the store is
+unlocked and the models' connections are closed. Exceptions of the application's own come out as
+they went in.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+import trio
+
+from trioloop.agent.signal import HOST_CANCELLED
+from trioloop.limits import Limits
+from trioloop.ports import Closable, Model, SessionStore
+from trioloop.runtime.runtime import Runtime
+from trioloop.store.writer import StoreWriter
+
+
+@asynccontextmanager
+async def lifetime(
+    make_runtime: Callable[[trio.Nursery, StoreWriter], Runtime],
+    *,
+    store: SessionStore,
+    models: Iterable[Model],
+    limits: Limits,
+) -> AsyncIterator[Runtime]:
+    """A runtime in nurseries of its own, for as long as the block is open.
+
+    Args:
+        make_runtime: given the nursery of the agents and the store's writer.
+        store: where sessions are kept; closed in the end.
+        models: closed in the end, where they keep connections.
+        limits: `close_s` bounds each part of the end.
+    """
+    left_with: BaseException | None = None
+    try:
+        async with (
+            _closing(models, limits),
+            _writing(store, limits) as writer,
+            trio.open_nursery() as nursery,
+        ):
+            runtime = make_runtime(nursery, writer)
+            try:
+                yield runtime
+            except BaseException as error:  # raised below, without our own layers around it
+                left_with = error
+            cancelled = isinstance(left_with, trio.Cancelled)
+            runtime.begin_closing(HOST_CANCELLED if cancelled else "disposed")
+    except BaseException as layered:  # what the agents' tasks came out with
+        raise left_with or _without_layers(layered) from None
+    if left_with is not None:
+        raise left_with
+
+
+def _without_layers(error: BaseException) -> BaseException:
+    """What our own nurseries have wrapped: one exception, or a group of several."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+@asynccontextmanager
+async def _closing(models: Iterable[Model], limits: Limits) -> AsyncIterator[None]:
+    """Models whose connections are closed in the end; they open anew when they are next asked."""
+    try:
+        yield
+    finally:
+        # Sockets must close even where the host has been cancelled; bounded by close_s.
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + limits.close_s):
+            for model in models:
+                if isinstance(model, Closable):
+                    await model.aclose()
+
+
+@asynccontextmanager
+async def _writing(store: SessionStore, limits: Limits) -> AsyncIterator[StoreWriter]:
+    """The store's writer, which outlives every agent; then the store is closed."""
+    writer = StoreWriter(store, limits)
+    try:
+        async with trio.open_nursery() as services:
+            await services.start(writer.run)
+            try:
+                yield writer
+            finally:
+                writer.close()
+    finally:
+        # Unlocking must happen even where the host has been cancelled; bounded by close_s.
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + limits.close_s):
+            await store.aclose()
