@@ -17,7 +17,7 @@ from trioloop.agent.composing import with_new_id
 from trioloop.agent.notifications import ToolProgress
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
-from trioloop.errors import HookMisuseError, InternalError, NoModelError
+from trioloop.errors import HookMisuseError, InternalError, NoModelError, StoreError
 from trioloop.events import CallConfig, Failure, PendingMessage, StepEnded, ToolDeclaration
 from trioloop.hooks.dispatch import ask_waterfall, run_waterfall
 from trioloop.hooks.points import (
@@ -300,6 +300,8 @@ async def _run_calls(resources: Resources, tools: ResolvedToolSet) -> None:
     cut = answer.finish is not None and answer.finish.reason == "length"
     try:
         await run_batch(batch, answer.message.calls, cut=cut)
+    except StoreError:
+        raise
     except Exception as error:  # bodies and policies never raise out of a batch
         raise InternalError(
             f"the tool scheduler failed: {type(error).__name__}: {error}"

@@ -38,9 +38,11 @@ async def lifetime(
         async with (
             _closing(models, limits),
             _writing(store, limits) as writer,
+            _serving() as services,
             trio.open_nursery() as nursery,
         ):
             runtime = make_runtime(nursery, writer)
+            services.start_soon(runtime.name_stray_threads)
             try:
                 yield runtime
             except BaseException as error:  # raised below, without our own layers around it
@@ -58,6 +60,16 @@ def _without_layers(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
+
+
+@asynccontextmanager
+async def _serving() -> AsyncIterator[trio.Nursery]:
+    """A nursery for services that have nothing left to do once the agents are gone."""
+    async with trio.open_nursery() as services:
+        try:
+            yield services
+        finally:
+            services.cancel_scope.cancel()
 
 
 @asynccontextmanager

@@ -231,6 +231,10 @@ class Runtime:
         error.add_note(f"a fault of trioloop's own, in the driver of {name!r}; please report it")
         self.faults.append(error)
 
+    async def name_stray_threads(self) -> None:
+        """Name abandoned threads in `logging` until they end (T13); a service, to be cancelled."""
+        await self._surroundings.threads.name_strays()
+
     def begin_closing(self, cause: str) -> None:
         """Dispose of every agent; the nursery waits for them."""
         self._closing = True
