@@ -28,18 +28,19 @@ async def run() -> AsyncIterator[Figure]:
         ours, baseline = await alternate(
             _cpu_of(OURS, environment), _cpu_of(BASELINE, environment), RUNS
         )
-        yield Figure(
-            bench=NAME,
-            case="trioloop",
-            unit="ms",
-            values=tuple(ours),
-            versus=BASELINE,
-            baseline=tuple(baseline),
-            facts={
-                "modules": await _modules(OURS, environment),
-                "baseline_modules": await _modules(BASELINE, environment),
-            },
-        )
+        facts: dict[str, float | int | str] = {
+            "modules": await _modules(OURS, environment),
+            "baseline_modules": await _modules(BASELINE, environment),
+        }
+    yield Figure(
+        bench=NAME,
+        case="trioloop",
+        unit="ms",
+        values=tuple(ours),
+        versus=BASELINE,
+        baseline=tuple(baseline),
+        facts=facts,
+    )
 
 
 def _cpu_of(code: str, environment: dict[str, str]) -> Timed:
