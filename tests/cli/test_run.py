@@ -1,6 +1,9 @@
 """`trioloop run` at a pipe: the answer on standard output, all about it on standard error."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ import pytest
 
 import trioloop
 
+KEPT = ("PATH", "LANG", "HOME", "PYTHONPATH", "VIRTUAL_ENV")
 QUESTION = "What is 17 * 23, and how many words are in 'to be or not to be'?"
 
 
@@ -94,15 +98,19 @@ def test_tool_choice_is_obeyed(choice: str, called: bool, command_here: Any) -> 
     assert ("✓" in done.err or "✗" in done.err) == called
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, command: Any) -> None:
-    import subprocess
-    import sys
-
-    script = f"{sys.executable} -m trioloop run 'What is 2 + 3?' | head -c 1"
+@pytest.mark.parametrize("redirect", ["", "--json", "--json 2>&1", "2>&1"])
+def test_a_reader_that_goes_away_is_no_error(redirect: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m trioloop run 'What is 2 + 3?' {redirect}"
     done = subprocess.run(
-        ["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", f"{command} | head -c 1; exit ${{PIPESTATUS[0]}}"],
+        cwd=tmp_path,
+        env={name: os.environ[name] for name in KEPT if name in os.environ},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
-    assert done.stdout == "I"
+    assert (done.returncode, len(done.stdout)) == (0, 1)
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
 

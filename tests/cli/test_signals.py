@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM while a turn runs: one line, the code that shells expect, a closed log."""
 
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +56,38 @@ def test_a_signal_while_the_model_streams_keeps_what_it_said(started: Any, tmp_p
     trioloop.check(events)
     (answer,) = [event.data for event in events if event.type == "assistant/message"]
     assert getattr(answer, "interrupted", False)
+
+
+def test_a_tool_that_swallows_its_cancel_can_t_keep_a_person_waiting(
+    started: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "stubborn.py"
+    path.write_text(
+        """
+from pathlib import Path
+
+import trio
+from trioloop import tool
+
+@tool
+async def stubborn() -> str:
+    \"\"\"Stubborn thing.\"\"\"
+    with trio.CancelScope(shield=True):
+        Path("begun").touch()
+        await trio.sleep(3600)
+    return "done"
+"""
+    )
+    running = started(
+        *("run", "Use stubborn", "--tools", path, "--store", "a.db", "--session", "one")
+    )
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.05)
+    while running.process.poll() is None:
+        running.signal_group(signal.SIGINT)
+        time.sleep(0.2)
+    done = running.end()
+    assert (done.code, done.complaint) == (
+        130,
+        "gave up waiting; an open turn is closed on resuming",
+    )

@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from typing import TextIO
 
 import attrs
 from rich.console import Console
@@ -12,19 +11,13 @@ from trioloop.agent.notifications import Settled, StatusChanged
 from trioloop.cli.display import TurnDisplay
 from trioloop.cli.exits import why
 from trioloop.cli.json_lines import JsonLines
+from trioloop.cli.pipes import console
 from trioloop.cli.screens import PlainScreen, TerminalScreen
 from trioloop.cli.setup import Setup
 from trioloop.cli.watching import Display
 from trioloop.cli.wording import one_line
 
 _PROMPT = "> "
-
-
-def _console(stream: TextIO) -> Console:
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="backslashreplace")  # a model may say what the terminal can't
-    return Console(file=stream, highlight=False, emoji=False, markup=False)
 
 
 @attrs.define(eq=False)
@@ -36,8 +29,8 @@ class Output:
     """
 
     json: bool = False
-    _out: Console = attrs.field(factory=lambda: _console(sys.stdout), init=False)
-    _side: Console = attrs.field(factory=lambda: _console(sys.stderr), init=False)
+    _out: Console = attrs.field(factory=lambda: console(sys.stdout), init=False)
+    _side: Console = attrs.field(factory=lambda: console(sys.stderr), init=False)
 
     @property
     def is_animated(self) -> bool:

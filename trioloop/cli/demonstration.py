@@ -5,7 +5,7 @@ import math
 import operator
 from collections.abc import Callable
 from datetime import date
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import trio
 
@@ -15,7 +15,7 @@ from trioloop.tools import Tool, ToolContext, tool
 Unit: TypeAlias = Literal["km", "m", "cm", "mi", "ft", "in", "kg", "g", "lb", "oz", "C", "F", "K"]
 Number: TypeAlias = int | float
 
-_OPERATORS: dict[type[ast.AST], Callable[..., Number]] = {
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {  # Any: of one or two numbers
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -52,11 +52,13 @@ def _worked_out(node: ast.AST) -> Number:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _OPERATORS:
-            return _OPERATORS[type(sign)](_worked_out(operand))
+            number: Number = _OPERATORS[type(sign)](_worked_out(operand))
+            return number
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             return _power(_worked_out(left), _worked_out(right))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            return _OPERATORS[type(sign)](_worked_out(left), _worked_out(right))
+            number = _OPERATORS[type(sign)](_worked_out(left), _worked_out(right))
+            return number
     raise ToolError("only numbers, + - * / // % ** and parentheses can be worked out")
 
 

@@ -1,6 +1,8 @@
 """Ctrl-C and SIGTERM, as something that a command reacts to and not as an exception."""
 
+import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -38,12 +40,23 @@ class Interrupts:
 
     async def watch(self, *, task_status: trio.TaskStatus[None]) -> None:
         """React to signals until cancelled."""
+        came = 0
         with trio.open_signal_receiver(*_CAUSES) as signals:
             task_status.started()
             async for number in signals:
                 self.last = number
+                came += self.scope.cancel_called
+                if came > 1:  # something swallows its cancel, and a person has lost patience
+                    _give_up(number)
                 if self.react is None or not self.react(number):
                     self.scope.cancel()
+
+
+def _give_up(number: int) -> None:
+    """End the process at once; the log is repaired when it is opened again (D4)."""
+    print("trioloop: gave up waiting; an open turn is closed on resuming", file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(SIGNALLED + number)
 
 
 def cause_of(number: int) -> str:

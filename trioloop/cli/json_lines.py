@@ -6,6 +6,7 @@ from typing import TextIO
 import trio
 
 from trioloop.cli.display import Seen
+from trioloop.cli.pipes import write
 from trioloop.codec import encode_event
 from trioloop.events import Event
 
@@ -36,8 +37,7 @@ class JsonLines:
 
     def _write(self) -> None:
         lines, self._lines = self._lines, []
-        self._out.write("".join(f"{line}\n" for line in lines))
-        self._out.flush()
+        write(self._out, "".join(f"{line}\n" for line in lines))
 
 
 def json_line(event: Event) -> str:

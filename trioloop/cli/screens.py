@@ -5,7 +5,6 @@ the answer alone. Drawing is collected, and carried out in a thread by `flush`, 
 or a pipe may be held up for as long as a person likes.
 """
 
-import os
 from collections.abc import Callable
 from typing import Literal
 
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trioloop.cli.display import Summary
+from trioloop.cli.pipes import write
 from trioloop.cli.wording import neutral, one_line, seconds, shortened
 
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -39,7 +39,7 @@ class PlainScreen:
         self._shares_terminal = out.is_terminal and side.is_terminal
         self._in_line: Console | None = None  # who has written a line without its end
         self._last: Literal["answer", "line"] | None = None
-        self._pending: list[Callable[[], None]] = []
+        self._pending: list[Callable[[], object]] = []
 
     async def flush(self) -> None:
         """Carry out what was drawn. A checkpoint; cancelled, it is carried out anyway."""
@@ -51,20 +51,10 @@ class PlainScreen:
     def flush_now(self) -> None:
         """The same from a thread, or where nothing runs any more."""
         pending, self._pending = self._pending, []
-        try:
-            for draw in pending:
-                draw()
-            self._out.file.flush()
-            self._side.file.flush()
-        except BrokenPipeError:
-            self._leave_pipe()
-
-    def _leave_pipe(self) -> None:
-        """Nobody reads any more: what follows goes nowhere, quietly."""
-        with open(os.devnull, "wb") as nowhere:
-            for console in (self._out, self._side):
-                if not console.is_terminal:
-                    os.dup2(nowhere.fileno(), console.file.fileno())
+        for draw in pending:
+            draw()
+        write(self._out.file, "")
+        write(self._side.file, "")
 
     def answer(self, text: str) -> None:
         self._set_apart("answer")
@@ -77,7 +67,7 @@ class PlainScreen:
     def end_of_text(self) -> None:
         if self._in_line is not None:
             console, self._in_line = self._in_line, None
-            self._draw(lambda: console.file.write("\n"))
+            self._draw(lambda: write(console.file, "\n"))
 
     def call_started(self, line: str) -> None:
         if self._announces_calls:
@@ -109,7 +99,7 @@ class PlainScreen:
         """On one terminal an empty line stands between the answer and what is told about it."""
         if self._shares_terminal and self._last not in (what, None):
             self.end_of_text()
-            self._draw(lambda: self._side.file.write("\n"))
+            self._draw(lambda: write(self._side.file, "\n"))
         self._last = what
 
     def _continue_line(self, console: Console, text: str, style: str) -> None:
@@ -120,7 +110,7 @@ class PlainScreen:
         if style:
             self._draw(lambda: console.print(Text(shown, style=style), end="", soft_wrap=True))
         else:
-            self._draw(lambda: console.file.write(shown))
+            self._draw(lambda: write(console.file, shown))
 
     def _line(self, text: Text) -> None:
         if self._shares_terminal or self._in_line is self._side:
@@ -129,7 +119,7 @@ class PlainScreen:
         self._draw(lambda: self._side.print(text, soft_wrap=True))
 
     def _draw(self, draw: Callable[[], object]) -> None:
-        self._pending.append(lambda: _ignore(draw()))
+        self._pending.append(draw)
 
     def _width(self) -> int:
         return self._side.width if self._side.is_terminal else 200
@@ -162,7 +152,7 @@ class TerminalScreen(PlainScreen):
     def _clear_progress(self) -> None:
         if self._progress_shown:
             self._progress_shown = False
-            super()._draw(lambda: self._side.file.write(_CLEAR_LINE))
+            super()._draw(lambda: write(self._side.file, _CLEAR_LINE))
 
     def _draw(self, draw: Callable[[], object]) -> None:
         self._clear_progress()
@@ -173,7 +163,3 @@ def shown_call(line: str) -> Text:
     """A call with its tool's name set off."""
     name, bracket, rest = line.partition("(")
     return Text.assemble((name, "bold"), (bracket + rest, "dim"))
-
-
-def _ignore(_: object) -> None:
-    return None

@@ -31,6 +31,11 @@ _CAPABILITIES = Capabilities(system_update="in-history")
 _NO_RETRIES = RetryPolicy(retries_max=0)
 
 
+def _is_duration(_: object, field: "attrs.Attribute[float]", value: float) -> None:
+    if not 0 <= value < float("inf"):
+        raise InvalidInputError(f"{field.name} must be 0 or more seconds, not {value!r}")
+
+
 @attrs.frozen
 class DemonstrationModel:
     """A model that needs no key, no network and no download: rules instead of weights.
@@ -49,14 +54,9 @@ class DemonstrationModel:
     """
 
     name: str = "demonstration"
-    pace_s: float = attrs.field(default=0.02, kw_only=True)
+    pace_s: float = attrs.field(default=0.02, kw_only=True, validator=_is_duration)
     today: Callable[[], date] = attrs.field(default=date.today, kw_only=True)
     provider: str = attrs.field(default="trioloop", init=False)
-
-    @pace_s.validator
-    def _check_pace(self, _: object, value: float) -> None:
-        if not 0 <= value < float("inf"):
-            raise InvalidInputError(f"pace_s must be 0 or more seconds, not {value!r}")
 
     async def prepare(self, config: CallConfig) -> PreparedCall:
         """Take the settings as they are: only `tool_choice` and `parallel_tool_calls` matter.
