@@ -47,12 +47,34 @@ async def lifetime(
                 yield runtime
             except BaseException as error:  # raised below, without our own layers around it
                 left_with = error
-            cancelled = isinstance(left_with, trio.Cancelled)
+            cancelled = left_with is not None and _without_cancelled(left_with) is None
             runtime.begin_closing(HOST_CANCELLED if cancelled else "disposed")
     except BaseException as layered:  # what the agents' tasks came out with
-        raise left_with or _without_layers(layered) from None
+        raise _outcome(left_with, layered) from None
     if left_with is not None:
         raise left_with
+
+
+def _outcome(left_with: BaseException | None, layered: BaseException) -> BaseException:
+    """What a runtime is left with: the block's own exception, an agent's interrupt, or both.
+
+    An interrupt in an agent's task has cancelled the block through our nursery, so that the block's
+    `Cancelled` is nobody's any more.
+    """
+    interrupt = _without_cancelled(layered)
+    if interrupt is None:
+        return left_with or _without_layers(layered)
+    interrupt = _without_layers(interrupt)
+    own = None if left_with is None else _without_cancelled(left_with)
+    if own is None:
+        return interrupt
+    return BaseExceptionGroup("the block raised, and so did an agent", [own, interrupt])
+
+
+def _without_cancelled(error: BaseException) -> BaseException | None:
+    if isinstance(error, BaseExceptionGroup):
+        return error.split(trio.Cancelled)[1]
+    return None if isinstance(error, trio.Cancelled) else error
 
 
 def _without_layers(error: BaseException) -> BaseException:
@@ -91,7 +113,7 @@ async def _writing(store: SessionStore, limits: Limits) -> AsyncIterator[StoreWr
     writer = StoreWriter(store, limits)
     try:
         async with trio.open_nursery() as services:
-            await services.start(writer.run)
+            services.start_soon(writer.run)  # `start` would wait for it under a cancelled host
             try:
                 yield writer
             finally:
