@@ -60,10 +60,10 @@ class Announcer:
         if self.heard:
             self.notifications.send(notification)
 
-    def settled(self, settled: Settled) -> None:
-        """A chain of turns is over."""
+    def settled(self, settled: Settled, fault: Exception | None) -> None:
+        """A chain of turns is over, perhaps by a fault of our own."""
         if self._askers is not None:
-            self._askers.settle(settled)
+            self._askers.settle(settled, fault)
         self.tell(settled)
 
     def driver_stopped(self, fault: Exception | None) -> None:

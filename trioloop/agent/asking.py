@@ -81,17 +81,17 @@ class Askers:
         if id in self._answers:
             self._answers[id].give(DiscardedError(id, outcome))
 
-    def settle(self, settled: Settled) -> None:
-        """A chain of turns is over: whoever's message it claimed has the outcome."""
+    def settle(self, settled: Settled, fault: Exception | None) -> None:
+        """A chain of turns is over: whoever's message it claimed has the outcome (R10)."""
         for answer in self._answers.values():
             if answer.turn in settled.turns:
-                answer.give(settled)
+                answer.give(settled if fault is None else _failed(fault))
 
     def driver_stopped(self, inbox: Inbox, fault: Exception | None) -> None:
         """The driver has ended: whoever still waits learns why it won't come."""
         for id, answer in self._answers.items():
             if fault is not None:
-                answer.give(AgentFailedError(f"the agent's driver failed: {fault!r}"))
+                answer.give(_failed(fault))
             elif answer.open and inbox.find(id) is not None:
                 answer.give(
                     ParkedError(
@@ -99,3 +99,7 @@ class Askers:
                         "wake() or the next waking message goes on with it"
                     )
                 )
+
+
+def _failed(fault: Exception) -> AgentFailedError:
+    return AgentFailedError(f"the agent's driver failed: {fault!r}")

@@ -47,8 +47,8 @@ class Desk(Protocol):
         """Take the signal of the turn that is about to open, before its first event."""
         ...
 
-    def chain_settled(self, settled: Settled) -> None:
-        """The last turn of a chain is over."""
+    def chain_settled(self, settled: Settled, fault: Exception | None) -> None:
+        """The last turn of a chain is over, perhaps by a fault of our own."""
         ...
 
 
@@ -92,7 +92,7 @@ async def _run_chain(desk: Desk) -> Closed:
         retries += 1
         signal = _open_turn(desk, retry_of=signal.turn, closing=closed.closing)
         closed = await run_turn(resources, signal)
-    await _settle(desk, first_seq, closed.ending)
+    await _settle(desk, first_seq, closed)
     return closed
 
 
@@ -114,7 +114,7 @@ def _next_step_alone(resources: Resources) -> tuple[EventData, ...]:
     return () if claim is None else (claim,)
 
 
-async def _settle(desk: Desk, first_seq: int, ending: Ending) -> None:
+async def _settle(desk: Desk, first_seq: int, closed: Closed) -> None:
     """Wait until the chain is durable, then tell its outcome.
 
     The wait is shielded, so that a cancelled turn is durable too, and bounded by `close_s` (D2).
@@ -128,7 +128,9 @@ async def _settle(desk: Desk, first_seq: int, ending: Ending) -> None:
             store_error = str(error)
     if scope.cancelled_caught:
         store_error = f"not durable within {limits.close_s} s"
-    desk.chain_settled(settlement(session.events(first_seq - 1), ending, store_error))
+    fault = closed.raised if isinstance(closed.raised, Exception) else None
+    settled = settlement(session.events(first_seq - 1), closed.ending, store_error)
+    desk.chain_settled(settled, fault)
 
 
 def settlement(events: Iterable[Event], ending: Ending, store_error: str | None) -> Settled:

@@ -180,9 +180,9 @@ class Supervisor:
         self._signal = signal
         self._intent = "by the rules"
 
-    def chain_settled(self, settled: Settled) -> None:
+    def chain_settled(self, settled: Settled, fault: Exception | None) -> None:
         """Tell the outcome of a chain of turns."""
-        self._announcer.settled(settled)
+        self._announcer.settled(settled, fault)
 
     # The task
 
