@@ -51,7 +51,11 @@ class Agent:
     )
 
     def __init__(
-        self, session: Session, surroundings: Surroundings, config: CallConfig | None
+        self,
+        session: Session,
+        surroundings: Surroundings,
+        config: CallConfig | None,
+        tools: ToolRegistry | None,
     ) -> None:
         self.session = session
         self._surroundings = surroundings
@@ -62,7 +66,7 @@ class Agent:
         )
         self._disposal: trio.Event | None = None  # made when disposal begins, set when it is over
         self._hooks: Hooks | None = None
-        self._tools: ToolRegistry | None = None
+        self._tools = tools
         self._prompt: Prompt | None = None
 
     def __repr__(self) -> str:

@@ -185,6 +185,7 @@ class Runtime:
         config: CallConfig | None,
     ) -> Agent:
         self._check_open()
+        own_tools = _registry(tools)
         if name in self._agents or name in self._opening:
             raise SessionExistsError(f"an agent {name!r} is live already: choose another name")
         self._opening.add(name)
@@ -195,9 +196,7 @@ class Runtime:
         if self._closing:  # meanwhile: nobody else would give the lease back
             await session.release()
             self._check_open()
-        agent = Agent(session, self._surroundings, config or self._config)
-        for tool in tools:
-            agent.tools.register(tool)
+        agent = Agent(session, self._surroundings, config or self._config, own_tools)
         self._agents[name] = agent
         self.notifications.send(Created(name))
         return agent
@@ -240,3 +239,12 @@ class Runtime:
         self._closing = True
         for agent in self._agents.values():
             agent.begin_disposal(cause)
+
+
+def _registry(tools: Iterable[Tool | Function]) -> ToolRegistry | None:
+    """A registry of some tools; None: there are none."""
+    registry: ToolRegistry | None = None
+    for tool in tools:
+        registry = ToolRegistry() if registry is None else registry
+        registry.register(tool)
+    return registry
