@@ -52,14 +52,17 @@ def _worked_out(node: ast.AST) -> Number:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return number
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _OPERATORS:
-            number: Number = _OPERATORS[type(sign)](_worked_out(operand))
-            return number
+            return _applied(sign, _worked_out(operand))
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
             return _power(_worked_out(left), _worked_out(right))
         case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
-            number = _OPERATORS[type(sign)](_worked_out(left), _worked_out(right))
-            return number
+            return _applied(sign, _worked_out(left), _worked_out(right))
     raise ToolError("only numbers, + - * / // % ** and parentheses can be worked out")
+
+
+def _applied(sign: ast.AST, *numbers: Number) -> Number:
+    result: Number = _OPERATORS[type(sign)](*numbers)
+    return result
 
 
 def _power(base: Number, exponent: Number) -> Number:
