@@ -1,4 +1,7 @@
-"""What holds for every test: one that a stray `Cancelled` ends has not passed."""
+"""What holds for all tests: Hypothesis asserts no wall time, and tells how to replay a failure.
+
+And a test that a stray `Cancelled` ends has not passed.
+"""
 
 import functools
 import inspect
@@ -6,6 +9,15 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "trioloop",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.load_profile("trioloop")
 
 
 @pytest.hookimpl(tryfirst=True)

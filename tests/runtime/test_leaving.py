@@ -34,7 +34,6 @@ RAISED: list[Callable[[], BaseException]] = [
     lambda: ExceptionGroup("mine", [ValueError("a"), KeyError("b")]),
     lambda: ExceptionGroup("mine", [ValueError("alone")]),
     lambda: BaseExceptionGroup("mine", [KeyboardInterrupt(), ValueError("b")]),
-    lambda: StopIteration("mine"),
     lambda: StopAsyncIteration("mine"),
     lambda: RuntimeError("mine"),
 ]
