@@ -134,8 +134,8 @@ async def run(ops: Sequence[Op], names: Sequence[str], retries: int) -> None:
             await run.do(op)
             if wait_s:
                 await trio.sleep(wait_s)
+        await trio.sleep(1)  # by then every ask has begun, and has been answered or given up
         await agent.wait_idle()
-        nursery.cancel_scope.cancel()
     check_fates(agent, fates)
     check_run(run)
 
