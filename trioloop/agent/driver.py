@@ -5,6 +5,7 @@ an idle agent has no task (R9). What a turn does is in `turn`.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Protocol
 
 import trio
@@ -22,6 +23,7 @@ from trioloop.events import (
     EventData,
     TurnStarted,
 )
+from trioloop.ids import SessionId
 from trioloop.machine.inbox import claim_step, claim_turn
 from trioloop.machine.turn import Ending
 
@@ -43,6 +45,10 @@ class Desk(Protocol):
         """Whether a further turn is to open (R4, I3, I4)."""
         ...
 
+    def wait_between_turns(self) -> trio.CancelScope:
+        """A scope for a wait with no turn open: a cancel, or disposal, ends it."""
+        ...
+
     def turn_opens(self, signal: TurnSignal) -> None:
         """Take the signal of the turn that is about to open, before its first event."""
         ...
@@ -58,7 +64,7 @@ async def drive(desk: Desk) -> None:
     A checkpoint. Host cancellation is raised from here once the open turn is closed in the log.
     """
     await trio.lowlevel.checkpoint_if_cancelled()
-    while await _store_is_good(desk.resources):
+    while desk.wants_turn() and await _store_is_good(desk):
         async with desk.between_turns:
             if not desk.wants_turn():
                 return
@@ -67,15 +73,15 @@ async def drive(desk: Desk) -> None:
             raise closed.raised
 
 
-async def _store_is_good(resources: Resources) -> bool:
+async def _store_is_good(desk: Desk) -> bool:
     """Whether turns may open; after a store failure only once the store takes what is kept (D3)."""
-    if resources.session.failure is None:
+    session = desk.resources.session
+    if session.failure is None:
         return True
-    try:
-        await resources.session.retry_store()
-    except StoreError:
-        return False
-    return True
+    with desk.wait_between_turns(), suppress(StoreError):
+        await session.retry_store()
+        return True
+    return False
 
 
 async def _run_chain(desk: Desk) -> Closed:
@@ -129,14 +135,17 @@ async def _settle(desk: Desk, first_seq: int, closed: Closed) -> None:
     if scope.cancelled_caught:
         store_error = f"not durable within {limits.close_s} s"
     fault = closed.raised if isinstance(closed.raised, Exception) else None
-    settled = settlement(session.events(first_seq - 1), closed.ending, store_error)
+    settled = settlement(session.name, session.events(first_seq - 1), closed.ending, store_error)
     desk.chain_settled(settled, fault)
 
 
-def settlement(events: Iterable[Event], ending: Ending, store_error: str | None) -> Settled:
+def settlement(
+    agent: SessionId, events: Iterable[Event], ending: Ending, store_error: str | None
+) -> Settled:
     """What a chain of turns came to, read from its events.
 
     Args:
+        agent: whose chain.
         events: from the chain's first `turn/start` on.
         ending: how its last turn ended.
         store_error: what kept it from becoming durable.
@@ -153,6 +162,7 @@ def settlement(events: Iterable[Event], ending: Ending, store_error: str | None)
         if isinstance(data, AssistantMessageLogged | AssistantAttemptLogged) and data.usage:
             usage += data.usage
     return Settled(
+        agent=agent,
         turn=turns[-1],
         turns=tuple(turns),
         reason=ending.reason,

@@ -53,6 +53,7 @@ class Supervisor:
         "_session",
         "_signal",
         "_turned_idle",
+        "_waiting",
         "_working",
         "leaving",
         "status",
@@ -78,6 +79,7 @@ class Supervisor:
         self._nursery: trio.Nursery | None = None
         self._between_turns: trio.Lock | None = None  # made when the agent first works
         self._maintenance: trio.CancelScope | None = None
+        self._waiting: trio.CancelScope | None = None  # of the driver, with no turn open
         self._turned_idle: trio.Event | None = None  # made only while somebody waits
         session.on_failure = self._store_failed
 
@@ -99,7 +101,7 @@ class Supervisor:
             self._intent = "for a message"
         if self.status == "idle":
             self.status = "running"
-            self._announcer.tell(StatusChanged("running"))
+            self._announcer.tell(StatusChanged("running", agent=self._session.name))
             name = f"agent {self._session.name}"
             self._context.run(lambda: nursery.start_soon(self._run, name=name))
 
@@ -108,6 +110,8 @@ class Supervisor:
         signal = self.turn
         if signal is None:
             self._intent = "stop" if self.status == "running" else self._intent
+            if self._waiting is not None:
+                self._waiting.cancel()
             return
         signal.keeps_inbox = signal.keeps_inbox and keeps_inbox
         if not signal.scope.cancel_called:
@@ -175,6 +179,11 @@ class Supervisor:
             return any(message.wakeup for message in state.inbox)
         return self._signal is not None and goes_on(state, self._signal.opened)
 
+    def wait_between_turns(self) -> trio.CancelScope:
+        """A scope for a wait with no turn open: a cancel, or disposal, ends it."""
+        self._waiting = trio.CancelScope()
+        return self._waiting
+
     def turn_opens(self, signal: TurnSignal) -> None:
         """Take the signal of the turn that is about to open."""
         self._signal = signal
@@ -209,7 +218,7 @@ class Supervisor:
         self._intent = "by the rules"
         self.status = "idle"
         self._announcer.driver_stopped(fault)
-        self._announcer.tell(StatusChanged("idle"))
+        self._announcer.tell(StatusChanged("idle", agent=self._session.name))
         idle, self._turned_idle = self._turned_idle, None
         if idle is not None:
             idle.set()
