@@ -322,3 +322,20 @@ async def test_the_end_of_a_waiting_stream_is_told_to_a_listener_that_came_late(
         agent.on("stream-end", told.append)
         await agent.wait_idle()
     assert [one.outcome for one in told] == ["message"]
+
+
+async def test_a_runtime_tells_whose_each_notification_is(
+    autojump_clock: MockClock,
+) -> None:
+    told: dict[str, set[str]] = {}
+
+    def hear(notification: Notification) -> None:
+        told.setdefault(notification.agent, set()).add(notification.kind)
+
+    async with open_test_runtime(model=ScriptedModel([Text("hello"), Text("hello")])) as runtime:
+        runtime.on("*", hear)
+        for name in ("one", "two"):
+            await (await runtime.create_agent(name)).ask("hi")
+    assert set(told) == {"one", "two"}
+    assert told["one"] == told["two"]
+    assert {"created", "status", "claimed", "stream-chunk", "settled", "disposed"} <= told["one"]

@@ -84,18 +84,19 @@ class Announcer:
         for pending in before.of(splice.list)[splice.start : splice.start + splice.removed]:
             self._removed(pending, splice)
         if self.heard:
+            name = self._session.name
             for pending in splice.inserted:
-                self.notifications.send(MessageInserted(pending.message, splice.list))
-            self.notifications.send(InboxChanged(splice))
+                self.notifications.send(MessageInserted(pending.message, splice.list, agent=name))
+            self.notifications.send(InboxChanged(splice, agent=name))
 
     def _removed(self, pending: PendingMessage, splice: InboxSpliced) -> None:
         id = pending.message.id
         if splice.outcome is None:
             turn = self._session.state.turns
-            self.tell(MessageClaimed(id, turn))
+            self.tell(MessageClaimed(id, turn, agent=self._session.name))
             if self._askers is not None:
                 self._askers.claimed(id, turn)
         else:
-            self.tell(MessageDiscarded(id, splice.outcome))
+            self.tell(MessageDiscarded(id, splice.outcome, agent=self._session.name))
             if self._askers is not None:
                 self._askers.discarded(id, splice.outcome)

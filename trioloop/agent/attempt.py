@@ -96,7 +96,9 @@ async def run_attempt(
     assert step is not None  # admitted just before
     attempt = _Attempt(resources, request, signal.turn, step.number, trio.current_time())
     notifications = resources.notifications
-    notifications.send(StreamStarted(signal.turn, attempt.step, step.attempts + 1))
+    notifications.send(
+        StreamStarted(signal.turn, attempt.step, step.attempts + 1, agent=resources.agent.name)
+    )
     try:
         await _read(attempt, prepared)
     except Exception as error:
@@ -139,12 +141,12 @@ async def _read(attempt: _Attempt, prepared: PreparedCall) -> None:
 
 async def _collect(attempt: _Attempt, stream: ChunkStream) -> None:
     frames = attempt.frames
-    notifications = attempt.resources.notifications
+    agent, notifications = attempt.resources.agent, attempt.resources.notifications
     async for chunks in stream:
         at_ms = round((trio.current_time() - attempt.began) * 1000)
         frames.append(Frame(at_ms, tuple(chunks)))
         if notifications.heard:
-            notifications.send_frames(frames, len(frames) - 1)
+            notifications.send_frames(agent.name, frames, len(frames) - 1)
         await trio.lowlevel.checkpoint_if_cancelled()
         if attempt.finish is not None:
             return
@@ -216,4 +218,6 @@ def _record(attempt: _Attempt, fact: EventData) -> None:
     outcome: Literal["message", "attempt"] = (
         "message" if isinstance(fact, AssistantMessageLogged) else "attempt"
     )
-    attempt.resources.notifications.send(StreamEnded(event.seq, outcome))
+    attempt.resources.notifications.send(
+        StreamEnded(event.seq, outcome, agent=attempt.resources.agent.name)
+    )

@@ -24,9 +24,15 @@ _log = logging.getLogger("trioloop.agent")
 
 @attrs.frozen
 class Notification:
-    """The base of every live fact. `kind` is the name that `agent.on` knows it by."""
+    """The base of every live fact.
+
+    Attributes:
+        kind: the name that `agent.on` knows it by.
+        agent: whose it is; facts of several agents meet in `runtime.watch`.
+    """
 
     kind: ClassVar[str] = ""
+    agent: SessionId = attrs.field(default=SessionId(""), kw_only=True, eq=False)
 
 
 @attrs.frozen
@@ -34,7 +40,7 @@ class Created(Notification):
     """The agent is registered."""
 
     kind: ClassVar[str] = "created"
-    agent: SessionId
+    agent: SessionId = attrs.field()
 
 
 @attrs.frozen
@@ -42,7 +48,7 @@ class Disposed(Notification):
     """The agent's registration has ended."""
 
     kind: ClassVar[str] = "disposed"
-    agent: SessionId
+    agent: SessionId = attrs.field()
 
 
 @attrs.frozen
@@ -183,9 +189,17 @@ Listener: TypeAlias = Callable[[Any], object]  # each kind's listener takes its 
 class _Stretch:
     """A place in the ring that stands for frames of an attempt, and grows as they come."""
 
+    agent: SessionId
     frames: list[Frame]
     start: int
     end: int
+
+    def chunks(self, start: int) -> "StreamChunks":
+        """What came from a frame on."""
+        frames = self.frames[start : self.end]
+        return StreamChunks(
+            tuple(chunk for frame in frames for chunk in frame.chunks), agent=self.agent
+        )
 
 
 class Notifications:
@@ -246,20 +260,16 @@ class Notifications:
         """Tell listeners and watchers."""
         if self._wider is not None:
             self._wider.send(notification)
-        for kind, listener in self._listeners:
-            if kind in (notification.kind, "*"):
-                try:
-                    listener(notification)
-                except Exception:
-                    _log.exception("a listener of %r raised", notification.kind)
+        self._tell(notification)
         self._keep(notification)
 
-    def send_frames(self, frames: list[Frame], start: int) -> None:
+    def send_frames(self, agent: SessionId, frames: list[Frame], start: int) -> None:
         """Tell of an attempt's frames from `start` on; the list goes on growing."""
         if self._wider is not None:
-            self._wider.send_frames(frames, start)
+            self._wider.send_frames(agent, frames, start)
+        stretch = _Stretch(agent, frames, start, len(frames))
         if self._listeners:
-            self._tell_chunks(frames, start)
+            self._tell(stretch.chunks(start))
         ring = self._ring
         if ring is None:
             return
@@ -268,23 +278,20 @@ class Notifications:
             last.end = len(frames)
             self._wake()
         else:
-            self._keep(_Stretch(frames, start, len(frames)))
+            self._keep(stretch)
 
     def close(self) -> None:
         """Nothing more will be told: watchers end once they have read what is kept."""
         self._closed = True
         self._wake()
 
-    def _tell_chunks(self, frames: list[Frame], start: int) -> None:
-        listeners = [one for kind, one in self._listeners if kind in (StreamChunks.kind, "*")]
-        if not listeners:
-            return
-        told = StreamChunks(tuple(chunk for frame in frames[start:] for chunk in frame.chunks))
-        for listener in listeners:
-            try:
-                listener(told)
-            except Exception:
-                _log.exception("a listener of %r raised", told.kind)
+    def _tell(self, notification: Notification) -> None:
+        for kind, listener in self._listeners:
+            if kind in (notification.kind, "*"):
+                try:
+                    listener(notification)
+                except Exception:
+                    _log.exception("a listener of %r raised", notification.kind)
 
     def _keep(self, item: Notification | _Stretch) -> None:
         ring = self._ring
@@ -381,5 +388,4 @@ class Watch(AsyncIterator[Notification]):
         if start >= stretch.end:
             return None
         self._frame = stretch.end
-        frames = stretch.frames[start : stretch.end]
-        return StreamChunks(tuple(chunk for frame in frames for chunk in frame.chunks))
+        return stretch.chunks(start)

@@ -310,7 +310,13 @@ async def _run_calls(resources: Resources, tools: ResolvedToolSet) -> None:
 
 def _tell_progress(resources: Resources, progress: Progress) -> None:
     resources.notifications.send(
-        ToolProgress(progress.call, progress.message, progress.done, progress.total)
+        ToolProgress(
+            progress.call,
+            progress.message,
+            progress.done,
+            progress.total,
+            agent=resources.agent.name,
+        )
     )
 
 

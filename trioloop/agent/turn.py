@@ -202,6 +202,7 @@ def _is_fault(error: BaseException) -> bool:
 def _tell_failure(resources: Resources, signal: TurnSignal, ending: Ending, came: object) -> None:
     resources.notifications.send(
         TurnFailed(
+            agent=resources.agent.name,
             turn=signal.turn,
             code=ending.code or "UNKNOWN",
             message=ending.message or "",

@@ -211,7 +211,7 @@ class Runtime:
             await busy[0].wait_idle()
         await trio.lowlevel.checkpoint()
 
-    def on(self, kind: str, listener: Callable[[Any], None]) -> Registration:
+    def on(self, kind: str, listener: Callable[[Any], object]) -> Registration:
         """Call `listener(notification)` for each notification of a kind from any agent.
 
         Raises:
