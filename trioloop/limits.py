@@ -46,7 +46,6 @@ class Limits:
         post_s: how long the post-policies of ended bodies may take after a cancel (T9).
         close_s: how long a runtime takes to flush and unlock when it is left (R9).
         stuck_warning_s: how often something that swallows its cancel is named in `logging` (H6).
-        blocked_warning_s: after how long a body that blocks the thread is named in `logging`.
         strays_max: abandoned threads that may run on beside the pool (T13).
         tool_threads_max: threads of synchronous tools, over all agents.
         result_bytes_max: encoded size of one tool result; head and tail are kept beyond it.
@@ -56,8 +55,6 @@ class Limits:
         commit_events_max: events in one transaction.
         blob_bytes_min: text from this size on is kept in a side file.
         session_events_warn: events in one session from which on a warning is logged.
-        session_events_max: events in one session.
-        session_bytes_warn: encoded size of one session from which on a warning is logged.
     """
 
     calls_max: int = _count(10)
@@ -71,7 +68,6 @@ class Limits:
     post_s: float = _seconds(5)
     close_s: float = _seconds(10)
     stuck_warning_s: float = _seconds(10)
-    blocked_warning_s: float = _seconds(1)
     strays_max: int = _count(16)
     tool_threads_max: int = _count(32)
     result_bytes_max: int = _count(64 * 1024)
@@ -81,5 +77,3 @@ class Limits:
     commit_events_max: int = _count(10_000)
     blob_bytes_min: int = _count(256 * 1024)
     session_events_warn: int = _count(10_000)
-    session_events_max: int = _count(1_000_000)
-    session_bytes_warn: int = _count(10_000_000)

@@ -38,6 +38,11 @@ class Session:
     """An append-only log with one writer.
 
     Made by a runtime. Everything derived from the log is in `state`, which changes only here.
+
+    Args:
+        name: of the session.
+        clock: Unix milliseconds.
+        warn_at: events from which on a warning is logged, once; None: never.
     """
 
     __slots__ = (
@@ -46,6 +51,7 @@ class Session:
         "_events",
         "_grown",
         "_journal",
+        "_warn_at",
         "closed",
         "failure",
         "has_own_header",
@@ -54,7 +60,9 @@ class Session:
         "state",
     )
 
-    def __init__(self, name: SessionId, *, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, name: SessionId, *, clock: Callable[[], int], warn_at: int | None = None
+    ) -> None:
         self.name = name
         self.state = LogState()
         self.failure: StoreError | None = None
@@ -62,6 +70,7 @@ class Session:
         self.has_own_header = False
         self.closed = False
         self._clock = clock
+        self._warn_at = warn_at
         self._events: list[Event] = []
         self._journal: Journal | None = None
         self._grown: trio.Event | None = None  # made only while somebody waits
@@ -158,9 +167,20 @@ class Session:
         self._events.extend(events)
         if self._journal is not None:
             self._journal.append([(event.seq, payload) for event, payload in sealed])
+        if self._warn_at is not None and len(self._events) >= self._warn_at:
+            self._warn_of_length()
         self.wake_readers()
         self._tell(events)
         return events
+
+    def _warn_of_length(self) -> None:
+        self._warn_at = None
+        _log.warning(
+            "session %r has %d events: it works on, but loading it takes its time; consider "
+            "a new session, or a fork of this one",
+            self.name,
+            len(self._events),
+        )
 
     def _apply(self, events: tuple[Event, ...]) -> None:
         try:

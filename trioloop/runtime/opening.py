@@ -29,11 +29,13 @@ class SessionOpener:
         store: where they are.
         writer: carries what is appended into the store.
         clock: Unix milliseconds.
+        warn_at: events of one session from which on a warning is logged.
     """
 
     store: SessionStore
     writer: StoreWriter
     clock: Callable[[], int]
+    warn_at: int
 
     async def create(self, name: SessionId, *, cwd: str | None) -> Session:
         """A new session, with its first event appended. A checkpoint.
@@ -43,7 +45,7 @@ class SessionOpener:
             SessionLockedError: another process writes this store.
         """
         lease = await self.store.open(name, _owner(), create=True)
-        session = Session(name, clock=self.clock)
+        session = Session(name, clock=self.clock, warn_at=self.warn_at)
         self._attach(session, lease, crc=0)
         session.append(SessionOpened(format=FORMAT, session=name, created=self.clock(), cwd=cwd))
         return session
@@ -60,7 +62,7 @@ class SessionOpener:
         """
         inherited = forked(parent, at_seq)
         lease = await self.store.open(name, _owner(), create=True)
-        session = Session(name, clock=self.clock)
+        session = Session(name, clock=self.clock, warn_at=self.warn_at)
         self._attach(session, lease, crc=0)
         opened = parent[0].data
         assert isinstance(opened, SessionOpened)  # the grammar's first rule
@@ -90,7 +92,7 @@ class SessionOpener:
         lease = await self.store.open(name, _owner(), create=False)
         try:
             rows = await self.store.read(name)
-            session = Session(name, clock=self.clock)
+            session = Session(name, clock=self.clock, warn_at=self.warn_at)
             session.load(decode_event(row.payload) for row in rows)
         except BaseException:  # whatever it was, somebody else may want to look
             await self.store.release(lease)
