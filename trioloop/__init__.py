@@ -12,15 +12,23 @@ from trioloop.hooks.points import Hooks
 from trioloop.ids import CallId, Ids, MessageId, SessionId
 from trioloop.limits import Limits
 from trioloop.log.explain import explain
+from trioloop.log.explain import first_difference as diff
 from trioloop.log.fold import check
 from trioloop.log.rebuild import Request, rebuild_request
+from trioloop.log.replay import Moment, replay
 from trioloop.messages import ImageBlock, TextBlock, UserMessage, user_message
 from trioloop.ports import ToolOutcome
 from trioloop.prompt import Section
 from trioloop.runtime.open import open_runtime
 from trioloop.runtime.runtime import Runtime
 from trioloop.session import Session
-from trioloop.store import MemoryStore, SqliteStore, read_session
+from trioloop.store import (
+    MemoryStore,
+    SqliteStore,
+    export_session,
+    import_session,
+    read_session,
+)
 from trioloop.tools import Tool, ToolContext, tool
 
 __all__ = [
@@ -36,6 +44,7 @@ __all__ = [
     "MemoryStore",
     "MessageId",
     "ModelFailure",
+    "Moment",
     "Notification",
     "Request",
     "Runtime",
@@ -52,11 +61,15 @@ __all__ = [
     "TrioloopError",
     "UserMessage",
     "check",
+    "diff",
     "event",
     "explain",
+    "export_session",
+    "import_session",
     "open_runtime",
     "read_session",
     "rebuild_request",
+    "replay",
     "tool",
     "user_message",
 ]

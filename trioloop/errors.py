@@ -187,6 +187,18 @@ class DamagedSessionError(LogError):
         self.seq = seq
 
 
+class DamagedExportError(LogError):
+    """Exported lines aren't what was exported. `line` is the first that is wrong, from 1 on."""
+
+    code = "DAMAGED_EXPORT"
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(
+            f"line {line} isn't what was exported ({why}): nothing was taken, export it once more"
+        )
+        self.line = line
+
+
 # The store
 
 

@@ -3,7 +3,7 @@
 For people who ask why. Everything is read from the events alone, as the fold reads them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
 import attrs
@@ -76,28 +76,39 @@ def explain(events: Iterable[Event], message: str) -> MessageStory:
         InvalidInputError: the log knows no such message.
         GrammarError: the events are no log.
     """
-    id, state = MessageId(message), LogState()
-    seqs = []
+    for story in stories(events):
+        if story.message == message:
+            return story
+    raise InvalidInputError(f"the log knows no message {message!r}: give the id of one it has")
+
+
+def stories(events: Iterable[Event]) -> tuple[MessageStory, ...]:
+    """What became of each message, in the order in which the log first tells of them.
+
+    Args:
+        events: the log, from its first event.
+
+    Raises:
+        GrammarError: the events are no log.
+    """
+    state, seqs = LogState(), dict[MessageId, list[int]]()
     for event in events:
-        if _tells_of(state, event, id):
-            seqs.append(event.seq)
+        for id in dict.fromkeys(_told(state, event)):
+            seqs.setdefault(id, []).append(event.seq)
         state.apply(event)
-    fate = state.fates.get(id)
-    if fate is None:
-        raise InvalidInputError(f"the log knows no message {message!r}: give the id of one it has")
-    return MessageStory(id, fate, tuple(seqs))
+    return tuple(MessageStory(id, state.fates[id], tuple(told)) for id, told in seqs.items())
 
 
-def _tells_of(state: LogState, event: Event, id: MessageId) -> bool:
+def _told(state: LogState, event: Event) -> Iterator[MessageId]:
+    """The messages that an event tells of; the state is the one before it."""
     data = event.data
     if isinstance(data, InboxSpliced):
         removed = state.inbox.of(data.list)[data.start : data.start + data.removed]
-        return any(pending.message.id == id for pending in (*removed, *data.inserted))
-    if isinstance(data, UserMessageLogged):
-        return data.message.id == id
-    if isinstance(data, TurnEnded):
-        return any(one.message == id for one in data.unadmitted)
-    return False
+        yield from (pending.message.id for pending in (*removed, *data.inserted))
+    elif isinstance(data, UserMessageLogged):
+        yield data.message.id
+    elif isinstance(data, TurnEnded):
+        yield from (one.message for one in data.unadmitted)
 
 
 def explain_request(events: Iterable[Event], seq: int) -> RequestOrigin:

@@ -30,6 +30,7 @@ from trioloop.ports import (
     Durability,
     Lease,
     Owner,
+    StoredRow,
 )
 from trioloop.store.blobs import BlobFiles
 from trioloop.store.lock import FileLock
@@ -75,15 +76,29 @@ class Database:
             self._refuse_held(session)
             row = session_row(connection, session)
             if create and row is not None:
-                raise SessionExistsError(
-                    f"the store has a session {session!r}: resume it, or take another name"
-                )
+                raise _exists(session, "resume it, or take another name")
             if not create and row is None:
                 raise UnknownSessionError(f"the store has no session {session!r}")
             head = _take_over(connection, session, row)
             self._doubtful[session] = head
         self._held[session] = owner
         return Lease(session, head.epoch, head.next_seq)
+
+    def add_session(self, session: SessionId, owner: Owner, rows: Sequence[StoredRow]) -> None:
+        """Make a session with all of its rows, in one transaction; nobody holds it afterwards.
+
+        Raises:
+            SessionExistsError: there is one of that name.
+            SessionLockedError, StoreUnreadableError, StoreFailedError: as `open_session`.
+        """
+        with self._transaction(owner) as connection:
+            if session_row(connection, session) is not None:
+                raise _exists(session, "delete that one first, or name another file")
+            head = _take_over(connection, session, None)
+            row = session_row(connection, session)
+            assert row is not None  # it was just made
+            append = Append(Lease(session, head.epoch, 0), 0, f"{head.epoch}.added", tuple(rows))
+            self._doubtful[session] = self._insert(connection, row, append)
 
     def commit(self, appends: Sequence[Append]) -> list[CommitAnswer]:
         """Write all appends in one transaction and answer each, in order.
@@ -198,6 +213,11 @@ class Database:
         answer = answer_without_writing(row.head, append, held=self.holds(append.lease))
         if answer is not None:
             return answer
+        head = self._doubtful[session] = self._insert(connection, row, append)
+        return Committed(head.next_seq)
+
+    def _insert(self, connection: sqlite3.Connection, row: SessionRow, append: Append) -> Head:
+        """Write the rows of an append; where its session ends then."""
         head = row.head.after(append)
         base = row.key << SEQ_BITS
         connection.executemany(
@@ -210,8 +230,7 @@ class Database:
             " bytes = bytes + ?, changed = ? WHERE id = ?",
             (head.next_seq, head.crc, head.append_id, size, _now_ms(), row.key),
         )
-        self._doubtful[session] = head
-        return Committed(head.next_seq)
+        return head
 
     def _placed(self, payload: bytes) -> tuple[bytes | None, str | None]:
         """A payload for its row, or its locator once its own file is synced."""
@@ -269,6 +288,10 @@ def _take_over(connection: sqlite3.Connection, session: SessionId, row: SessionR
         return Head(epoch)
     connection.execute("UPDATE session SET epoch = ? WHERE id = ?", (epoch, row.key))
     return attrs.evolve(row.head, epoch=epoch)
+
+
+def _exists(session: SessionId, advice: str) -> SessionExistsError:
+    return SessionExistsError(f"the store has a session {session!r}: {advice}")
 
 
 def _forget_cached(path: str) -> None:
