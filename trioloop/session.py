@@ -15,11 +15,21 @@ import trio
 
 from trioloop.codec import seal
 from trioloop.errors import GrammarError, InvalidInputError, StoreError
-from trioloop.events import Event, EventData, RequestHeaderLogged
+from trioloop.events import (
+    AssistantAttemptLogged,
+    AssistantMessageLogged,
+    Event,
+    EventData,
+    RequestHeaderLogged,
+    StepEnded,
+)
 from trioloop.hooks.dispatch import Registration
 from trioloop.ids import SessionId
 from trioloop.log.fold import LogState, fold
+from trioloop.log.refusal import refuse
 from trioloop.store.writer import Journal
+
+_ENDS_OF_ATTEMPTS = (AssistantMessageLogged, AssistantAttemptLogged, StepEnded)
 
 Observer = Callable[[Event], None]
 
@@ -50,6 +60,7 @@ class Session:
         "_delivery",
         "_events",
         "_grown",
+        "_holds_history",
         "_journal",
         "_warn_at",
         "closed",
@@ -73,6 +84,7 @@ class Session:
         self._warn_at = warn_at
         self._events: list[Event] = []
         self._journal: Journal | None = None
+        self._holds_history = False
         self._grown: trio.Event | None = None  # made only while somebody waits
         self._delivery = _Delivery()
 
@@ -157,12 +169,15 @@ class Session:
             The events, with their places in the log.
 
         Raises:
-            GrammarError: a fact may not stand here (G1).
+            GrammarError: a fact may not stand here (G1), or rewrites the history while a model
+                reads it.
             EventEncodingError: a fact holds a value that is no strict JSON.
         """
         time = max(self._clock(), self.state.time)
         sealed = [seal(Event(seq, time, fact)) for seq, fact in enumerate(facts, self.seq + 1)]
         events = tuple(event for event, _ in sealed)
+        if self._holds_history:
+            self._keep_history(events)
         self._apply(events)
         self._events.extend(events)
         if self._journal is not None:
@@ -191,6 +206,21 @@ class Session:
         except GrammarError:
             self.state = fold(self._events)
             raise
+
+    def hold_history(self) -> None:
+        """Refuse to rewrite the history until the attempt that is about to run is in the log (G2).
+
+        The grammar sees to that behind an admission, but where a retry changes nothing there is
+        none in the log.
+        """
+        self._holds_history = True
+
+    def _keep_history(self, events: tuple[Event, ...]) -> None:
+        for event in events:
+            if isinstance(event.data, _ENDS_OF_ATTEMPTS):
+                self._holds_history = False
+            elif getattr(event.data, "replaces", None) is not None and self._holds_history:
+                refuse(event, "G2", "the history as the model reads it", "one that is rewritten")
 
     def _tell(self, events: tuple[Event, ...]) -> None:
         delivery = self._delivery

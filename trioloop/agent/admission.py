@@ -70,6 +70,7 @@ def admit(resources: Resources, proposal: Proposal, prepared: PreparedCall) -> R
     facts.extend(_header(resources, proposal, prepared, system))
     facts.extend(_context(resources, prepared))
     session.append(*facts)
+    session.hold_history()
     return request_of(session.state)
 
 
