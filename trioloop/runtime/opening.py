@@ -47,7 +47,7 @@ class SessionOpener:
         lease = await self.store.open(name, _owner(), create=True)
         session = Session(name, clock=self.clock, warn_at=self.warn_at)
         self._attach(session, lease, crc=0)
-        session.append(SessionOpened(format=FORMAT, session=name, created=self.clock(), cwd=cwd))
+        self._begin(session, cwd)
         return session
 
     async def fork(
@@ -84,6 +84,8 @@ class SessionOpener:
     async def resume(self, name: SessionId) -> Session:
         """A stored session, loaded and repaired (D4). A checkpoint.
 
+        One whose first event never became durable begins anew.
+
         Raises:
             UnknownSessionError: the store has none of that name.
             SessionLockedError: another owner writes it.
@@ -98,6 +100,8 @@ class SessionOpener:
             await self.store.release(lease)
             raise
         self._attach(session, lease, crc=rows[-1].crc if rows else 0)
+        if not rows:
+            self._begin(session, os.getcwd())
         closing = repair(session.events())
         if closing:
             session.append(*closing)
@@ -110,6 +114,10 @@ class SessionOpener:
             UnknownSessionError: the store has none of that name.
         """
         return [decode_event(row.payload) for row in await self.store.read(name)]
+
+    def _begin(self, session: Session, cwd: str | None) -> None:
+        name = session.name
+        session.append(SessionOpened(format=FORMAT, session=name, created=self.clock(), cwd=cwd))
 
     def _attach(self, session: Session, lease: Lease, *, crc: int) -> None:
         journal = self.writer.journal(
