@@ -1,36 +1,23 @@
-"""What tests of agents need: a runtime without surprises, scripted models, sweeps of cancel points.
+"""A runtime without surprises, and what is checked of each log when it is left.
 
-For users' tests and ours. A test runtime is strict, its identifiers are seeded, its clock is
-Trio's, and when it is left every log in it is checked.
+Strict, seeded, on Trio's clock.
 """
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import attrs
 import trio
-import trio.testing
 
 from trioloop.agent.notifications import Created
-from trioloop.errors import InvalidInputError
 from trioloop.events import AssistantAttemptLogged, AssistantMessageLogged, CallConfig, Event
 from trioloop.ids import Ids
 from trioloop.limits import Limits
 from trioloop.log.fold import LogState, check, fold
 from trioloop.log.rebuild import Request, rebuild_request
-from trioloop.models.scripted import (
-    Answer,
-    Fail,
-    Reasoning,
-    Refusal,
-    ScriptedModel,
-    Stall,
-    Text,
-    ToolCall,
-    Wait,
-)
+from trioloop.models.scripted import ScriptedModel
 from trioloop.ports import Approver, Durability, Model, SessionStore
 from trioloop.prompt import Section
 from trioloop.runtime.models import ModelSource
@@ -38,23 +25,6 @@ from trioloop.runtime.open import HookSetup, Plugin, open_runtime
 from trioloop.runtime.runtime import Runtime
 from trioloop.session import Session
 from trioloop.tools.tool import Function, Tool
-
-__all__ = [
-    "Answer",
-    "CancelPoint",
-    "Fail",
-    "Reasoning",
-    "Refusal",
-    "ScriptedModel",
-    "Stall",
-    "Text",
-    "ToolCall",
-    "Wait",
-    "cancel_at_every_checkpoint",
-    "check_session",
-    "open_test_runtime",
-    "seeded_ids",
-]
 
 
 def seeded_ids(seed: int = 0) -> Ids:
@@ -166,73 +136,3 @@ def _was_sent(event: Event) -> bool:
 
 def _frozen(request: Request) -> object:
     return (request.config, request.tools, tuple(request.messages), request.session)
-
-
-@attrs.define(eq=False)
-class CancelPoint(trio.abc.Instrument):
-    """One point of a sweep: the task step before which something is done.
-
-    Attributes:
-        number: which task step after `arm`, counted from 1.
-        reached: whether the run came to it.
-    """
-
-    number: int
-    reached: bool = False
-    _action: Callable[[], object] | None = None
-    _left: int = 0
-
-    def arm(self, action: Callable[[], object]) -> None:
-        """Count task steps from here on, and call `action` before the one that is meant.
-
-        Args:
-            action: such as `agent.cancel` or a cancel scope's `cancel`; synchronous.
-        """
-        self._action = action
-        self._left = self.number
-
-    def disarm(self) -> None:
-        """Count no further; a run that comes here unreached is the last."""
-        self._action = None
-
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Count one task step."""
-        if self._action is None:
-            return
-        self._left -= 1
-        if self._left == 0:
-            action, self._action = self._action, None
-            self.reached = True
-            action()
-
-
-def cancel_at_every_checkpoint(
-    scenario: Callable[[CancelPoint], Awaitable[None]], *, points_max: int = 100_000
-) -> int:
-    """Run a scenario again and again, and do something before its first, second, ... task step.
-
-    Each run is a `trio.run` of its own under a virtual clock. The scenario arms its point, does
-    its work, disarms it, and asserts what must hold wherever the point fell.
-
-    Args:
-        scenario: `async def scenario(point)`; it calls `point.arm(action)`.
-        points_max: after so many points the sweep gives up.
-
-    Returns:
-        How many points were reached.
-
-    Raises:
-        InvalidInputError: there are more points than `points_max`.
-        BaseException: whatever a run raised, with a note that names the point.
-    """
-    for number in range(1, points_max + 1):
-        point = CancelPoint(number)
-        clock = trio.testing.MockClock(autojump_threshold=0)
-        try:
-            trio.run(scenario, point, clock=clock, instruments=[point])
-        except BaseException as error:
-            error.add_note(f"at point {number}")
-            raise
-        if not point.reached:
-            return number - 1
-    raise InvalidInputError(f"the scenario has more than {points_max} points: raise points_max")
