@@ -14,8 +14,8 @@ from trioloop.agent.notifications import (
     StreamChunks,
     StreamEnded,
     StreamStarted,
-    Watch,
 )
+from trioloop.agent.watching import Watch
 from trioloop.chunks import TextDelta
 from trioloop.errors import InvalidInputError
 from trioloop.limits import Limits

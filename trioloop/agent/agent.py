@@ -12,11 +12,12 @@ import trio
 from trioloop.agent.announcing import Announcer
 from trioloop.agent.composing import composed
 from trioloop.agent.mailbox import Mailbox
-from trioloop.agent.notifications import Disposed, Listener, Notifications, Settled, Watch
+from trioloop.agent.notifications import Disposed, Settled
 from trioloop.agent.outside import FromThread
 from trioloop.agent.resources import ModelSelection, Resources, Surroundings
 from trioloop.agent.signal import ASKER_CANCELLED, TurnSignal, is_inside
 from trioloop.agent.supervisor import Supervisor
+from trioloop.agent.watching import Listener, Notifications, Watch
 from trioloop.errors import AgentBusyError, AgentDisposedError
 from trioloop.events import CallConfig, PendingMessage
 from trioloop.hooks.dispatch import Registration

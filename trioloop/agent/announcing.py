@@ -11,10 +11,10 @@ from trioloop.agent.notifications import (
     MessageDiscarded,
     MessageInserted,
     Notification,
-    Notifications,
     Settled,
 )
 from trioloop.agent.resources import Surroundings
+from trioloop.agent.watching import Notifications
 from trioloop.events import Event, InboxSpliced, PendingMessage
 from trioloop.session import Session
 

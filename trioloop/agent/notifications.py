@@ -1,25 +1,16 @@
-"""Live facts about an agent: what they are, and how synchronous listeners and watchers get them.
+"""Live facts about an agent, one frozen class each (H5).
 
-A notification isn't durable and can't veto. A watcher is a cursor into a ring of the last ones;
-chunks are read from the attempt's own frames, so that a slow watcher gets more at once (H5).
+A notification isn't durable and can't veto. How listeners and watchers get them is in `watching`.
 """
 
-import logging
-from collections import deque
-from collections.abc import AsyncIterator, Callable
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 import attrs
-import trio
 
-from trioloop.chunks import Chunk, Frame, Usage
-from trioloop.errors import InvalidInputError
+from trioloop.chunks import Chunk, Usage
 from trioloop.events import InboxSpliced, SpliceOutcome, TurnReason
-from trioloop.hooks.dispatch import Registration
 from trioloop.ids import CallId, MessageId, SessionId
 from trioloop.messages import MessageList, UserMessage
-
-_log = logging.getLogger("trioloop.agent")
 
 
 @attrs.frozen
@@ -53,7 +44,11 @@ class Disposed(Notification):
 
 @attrs.frozen
 class StatusChanged(Notification):
-    """The agent began to work, or became idle (S2)."""
+    """The agent began to work, or became idle (S2).
+
+    Attributes:
+        status: what it is now.
+    """
 
     kind: ClassVar[str] = "status"
     status: Literal["idle", "running"]
@@ -61,7 +56,12 @@ class StatusChanged(Notification):
 
 @attrs.frozen
 class MessageInserted(Notification):
-    """A message is pending."""
+    """A message is pending.
+
+    Attributes:
+        message: what was sent, with its id.
+        list: the list of the inbox that it waits in.
+    """
 
     kind: ClassVar[str] = "inserted"
     message: UserMessage
@@ -70,7 +70,12 @@ class MessageInserted(Notification):
 
 @attrs.frozen
 class MessageClaimed(Notification):
-    """A turn took a pending message."""
+    """A turn took a pending message.
+
+    Attributes:
+        message: its id.
+        turn: the number of the turn.
+    """
 
     kind: ClassVar[str] = "claimed"
     message: MessageId
@@ -79,7 +84,12 @@ class MessageClaimed(Notification):
 
 @attrs.frozen
 class MessageDiscarded(Notification):
-    """A pending message was dropped."""
+    """A pending message was dropped.
+
+    Attributes:
+        message: its id.
+        outcome: how.
+    """
 
     kind: ClassVar[str] = "discarded"
     message: MessageId
@@ -88,7 +98,11 @@ class MessageDiscarded(Notification):
 
 @attrs.frozen
 class InboxChanged(Notification):
-    """One list of the inbox was spliced."""
+    """One list of the inbox was spliced.
+
+    Attributes:
+        splice: the event's data.
+    """
 
     kind: ClassVar[str] = "spliced"
     splice: InboxSpliced
@@ -96,7 +110,13 @@ class InboxChanged(Notification):
 
 @attrs.frozen
 class StreamStarted(Notification):
-    """An attempt began; `attempt` counts from 1 in its step."""
+    """An attempt began.
+
+    Attributes:
+        turn: the turn's number.
+        step: the step's number in it.
+        attempt: the attempt's number in that, from 1.
+    """
 
     kind: ClassVar[str] = "stream-start"
     turn: int
@@ -106,7 +126,11 @@ class StreamStarted(Notification):
 
 @attrs.frozen
 class StreamChunks(Notification):
-    """Chunks of the running attempt, in order; those that a watcher missed come together."""
+    """Chunks of the running attempt.
+
+    Attributes:
+        chunks: in order; those that a watcher missed come together.
+    """
 
     kind: ClassVar[str] = "stream-chunk"
     chunks: tuple[Chunk, ...]
@@ -114,7 +138,12 @@ class StreamChunks(Notification):
 
 @attrs.frozen
 class StreamEnded(Notification):
-    """An attempt is in the log, at `seq`, as an answer or as a mere attempt."""
+    """An attempt is in the log.
+
+    Attributes:
+        seq: that of its event.
+        outcome: whether it is an answer or a mere attempt.
+    """
 
     kind: ClassVar[str] = "stream-end"
     seq: int
@@ -123,7 +152,14 @@ class StreamEnded(Notification):
 
 @attrs.frozen
 class ToolProgress(Notification):
-    """A running call reports progress: words, how much is done, of how much."""
+    """A running call reports progress.
+
+    Attributes:
+        call: the call's id.
+        message: how far it is, in words.
+        done: how much is done, in units of its own.
+        total: of how much.
+    """
 
     kind: ClassVar[str] = "tool-progress"
     call: CallId
@@ -134,7 +170,15 @@ class ToolProgress(Notification):
 
 @attrs.frozen
 class TurnFailed(Notification):
-    """A turn is about to end with an error; sent once for each such turn."""
+    """A turn is about to end with an error; sent once for each such turn.
+
+    Attributes:
+        turn: the turn's number.
+        code: the stable code of the error.
+        message: the same in words.
+        by: the hook listener that raised it.
+        error: the exception itself, where there was one.
+    """
 
     kind: ClassVar[str] = "error"
     turn: int
@@ -174,218 +218,11 @@ class Settled(Notification):
 
 @attrs.frozen
 class Lagged(Notification):
-    """A watcher read too slowly; so many notifications are gone for it."""
+    """A watcher read too slowly.
+
+    Attributes:
+        missed: how many notifications are gone for it.
+    """
 
     kind: ClassVar[str] = "lagged"
     missed: int
-
-
-_KINDS = frozenset(cls.kind for cls in Notification.__subclasses__())
-
-Listener: TypeAlias = Callable[[Any], object]  # each kind's listener takes its own class
-
-
-@attrs.define(eq=False)
-class _Stretch:
-    """A place in the ring that stands for frames of an attempt, and grows as they come."""
-
-    agent: SessionId
-    frames: list[Frame]
-    start: int
-    end: int
-
-    def chunks(self, start: int) -> "StreamChunks":
-        """What came from a frame on."""
-        frames = self.frames[start : self.end]
-        return StreamChunks(
-            tuple(chunk for frame in frames for chunk in frame.chunks), agent=self.agent
-        )
-
-
-class Notifications:
-    """The synchronous listeners of one agent, or runtime, and the ring that watchers read.
-
-    Args:
-        kept: notifications that the ring holds.
-        wider: whose listeners hear everything, too: the runtime's.
-    """
-
-    __slots__ = (
-        "_closed",
-        "_first",
-        "_kept",
-        "_listeners",
-        "_ring",
-        "_waiting",
-        "_watchers",
-        "_wider",
-    )
-
-    def __init__(self, kept: int, wider: "Notifications | None" = None) -> None:
-        self._kept = kept
-        self._wider = wider
-        self._listeners: tuple[tuple[str, Listener], ...] = ()
-        self._watchers = 0
-        self._ring: deque[Notification | _Stretch] | None = None  # kept only while somebody watches
-        self._first = 0  # the place of the ring's first item since watching began
-        self._waiting: trio.Event | None = None
-        self._closed = False
-
-    @property
-    def heard(self) -> bool:
-        """Whether anybody would notice a notification."""
-        return bool(
-            self._watchers or self._listeners or (self._wider is not None and self._wider.heard)
-        )
-
-    def on(self, kind: str, listener: Listener) -> Registration:
-        """Call `listener(notification)` for each notification of a kind; `*` is every kind.
-
-        A listener is synchronous; one that raises is logged and breaks nothing.
-
-        Raises:
-            InvalidInputError: there is no such kind.
-        """
-        if kind != "*" and kind not in _KINDS:
-            raise InvalidInputError(f"no notification is called {kind!r}: {sorted(_KINDS)}")
-        entry = (kind, listener)
-        self._listeners = (*self._listeners, entry)
-
-        def remove() -> None:
-            self._listeners = tuple(kept for kept in self._listeners if kept is not entry)
-
-        return Registration(remove)
-
-    def send(self, notification: Notification) -> None:
-        """Tell listeners and watchers."""
-        if self._wider is not None:
-            self._wider.send(notification)
-        self._tell(notification)
-        self._keep(notification)
-
-    def send_frames(self, agent: SessionId, frames: list[Frame], start: int) -> None:
-        """Tell of an attempt's frames from `start` on; the list goes on growing."""
-        if self._wider is not None:
-            self._wider.send_frames(agent, frames, start)
-        stretch = _Stretch(agent, frames, start, len(frames))
-        if self._listeners:
-            self._tell(stretch.chunks(start))
-        ring = self._ring
-        if ring is None:
-            return
-        last = ring[-1] if ring else None
-        if isinstance(last, _Stretch) and last.frames is frames:
-            last.end = len(frames)
-            self._wake()
-        else:
-            self._keep(stretch)
-
-    def close(self) -> None:
-        """Nothing more will be told: watchers end once they have read what is kept."""
-        self._closed = True
-        self._wake()
-
-    def _tell(self, notification: Notification) -> None:
-        for kind, listener in self._listeners:
-            if kind in (notification.kind, "*"):
-                try:
-                    listener(notification)
-                except Exception:
-                    _log.exception("a listener of %r raised", notification.kind)
-
-    def _keep(self, item: Notification | _Stretch) -> None:
-        ring = self._ring
-        if ring is None:
-            return
-        if len(ring) == self._kept:
-            ring.popleft()
-            self._first += 1
-        ring.append(item)
-        self._wake()
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            waiting.set()
-
-    async def _growth(self) -> None:
-        if self._waiting is None:
-            self._waiting = trio.Event()
-        await self._waiting.wait()
-
-    def watch(self) -> "Watch":
-        """A context manager that gives an iterator over the notifications from now on."""
-        return Watch(self)
-
-
-class Watch(AsyncIterator[Notification]):
-    """`async with agent.watch() as feed: async for notification in feed: ...`
-
-    Reading is a checkpoint. A reader that lags gets one `Lagged`, then goes on with what is kept.
-    """
-
-    def __init__(self, source: Notifications) -> None:
-        self._source = source
-        self._place = -1
-        self._frame = 0
-
-    async def __aenter__(self) -> "Watch":
-        source = self._source
-        if source._ring is None:
-            source._ring = deque()
-        source._watchers += 1
-        self._place = source._first + len(source._ring)
-        if source._ring and isinstance(source._ring[-1], _Stretch):  # it may still grow
-            self._place -= 1
-            self._frame = source._ring[-1].end
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        source = self._source
-        source._watchers -= 1
-        if source._watchers == 0:
-            source._ring = None
-            source._first = 0
-
-    async def __anext__(self) -> Notification:
-        await trio.lowlevel.checkpoint()
-        while True:
-            found = self._next()
-            if found is not None:
-                return found
-            if self._source._closed:
-                raise StopAsyncIteration
-            await self._source._growth()
-
-    def _next(self) -> Notification | None:
-        ring = self._source._ring
-        if ring is None:
-            raise InvalidInputError("a watch is read inside its `async with` block")
-        while (offset := self._place - self._source._first) < len(ring):
-            if offset < 0:
-                return self._catch_up()
-            item = ring[offset]
-            if not isinstance(item, _Stretch):
-                self._place += 1
-                return item
-            chunks = self._chunks(item)
-            if chunks is not None:
-                return chunks
-            if offset == len(ring) - 1:  # the last stretch may still grow
-                return None
-            self._place += 1
-            self._frame = 0
-        return None
-
-    def _catch_up(self) -> Lagged:
-        missed = self._source._first - self._place
-        self._place = self._source._first
-        self._frame = 0
-        return Lagged(missed)
-
-    def _chunks(self, stretch: _Stretch) -> StreamChunks | None:
-        start = max(self._frame, stretch.start)
-        if start >= stretch.end:
-            return None
-        self._frame = stretch.end
-        return stretch.chunks(start)

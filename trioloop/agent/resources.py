@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import attrs
 import trio
 
-from trioloop.agent.notifications import Notifications
+from trioloop.agent.watching import Notifications
 from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig
 from trioloop.hooks.points import Hooks

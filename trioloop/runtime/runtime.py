@@ -11,8 +11,9 @@ from typing import Any
 import trio
 
 from trioloop.agent.agent import Agent
-from trioloop.agent.notifications import Created, Notifications, Watch
+from trioloop.agent.notifications import Created
 from trioloop.agent.resources import Surroundings
+from trioloop.agent.watching import Notifications, Watch
 from trioloop.errors import (
     RuntimeClosedError,
     SessionExistsError,
