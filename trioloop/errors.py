@@ -1,11 +1,14 @@
 """The one tree of errors.
 
 Each says what went wrong, with which value, and what to do. `code` is the stable word that logs,
-exit codes and the wire show. Errors that a turn ends with, or that a tool's result carries, are
-codes in the log; they become exceptions only where somebody waits for them.
+exit codes and the wire show; `codes` has what to do about each. Errors that a turn ends with, or
+that a tool's result carries, are codes in the log; they become exceptions only where somebody waits
+for them.
 """
 
 from collections.abc import Sequence
+
+from trioloop.codes import MODEL_FAILURES
 
 
 class TrioloopError(Exception):
@@ -346,16 +349,5 @@ class ModelFailure(TrioloopError):  # noqa: N818 - the name that the model port 
         self.retryable = code in RETRYABLE_CODES if retryable is None else retryable
 
 
-RETRYABLE_CODES = frozenset(
-    {"RATE_LIMIT", "OVERLOADED", "SERVER", "TIMEOUT", "TRANSPORT", "TRUNCATED", "EMPTY_RESPONSE"}
-)
-MODEL_FAILURE_CODES = RETRYABLE_CODES | {
-    "CONTEXT_WINDOW_EXCEEDED",
-    "AUTH",
-    "QUOTA",
-    "INVALID_REQUEST",
-    "UNSUPPORTED",
-    "CONTENT_FILTER",
-    "MALFORMED_RESPONSE",
-    "UNKNOWN",
-}
+MODEL_FAILURE_CODES = frozenset(MODEL_FAILURES)
+RETRYABLE_CODES = frozenset(code for code, known in MODEL_FAILURES.items() if known.retryable)

@@ -213,7 +213,17 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 @event("session/opened")
 class SessionOpened(EventData):
-    """The first event of each log (seq 0), a fork's own included (D6)."""
+    """The first event of each log (seq 0), a fork's own included (D6).
+
+    Attributes:
+        format: the version of the log's format.
+        session: the session's name.
+        created: Unix milliseconds.
+        parent: the session that it was forked from.
+        fork_seq: the last event that it has from there.
+        depth: how many forks lead to it.
+        cwd: the working directory that its tools began in.
+    """
 
     format: int
     session: str
@@ -226,9 +236,14 @@ class SessionOpened(EventData):
 
 @event("agent/inbox/spliced")
 class InboxSpliced(EventData):
-    """One change of one list of the inbox (I2): `removed` messages from `start`, then `inserted`.
+    """One change of one list of the inbox (I2), as list slices understand it.
 
-    A removal without an outcome is a claim by the open turn.
+    Attributes:
+        list: which list.
+        start: the index where it changes.
+        removed: how many messages go from there on.
+        inserted: what takes their place.
+        outcome: what became of those that went; None: the open turn claimed them.
     """
 
     list: MessageList
@@ -243,7 +258,12 @@ class InboxSpliced(EventData):
 
 @event("turn/start")
 class TurnStarted(EventData):
-    """A turn opens. `retry_of` is the turn that it repeats (R2)."""
+    """A turn opens.
+
+    Attributes:
+        turn: its number in the session, from 1.
+        retry_of: the turn that it repeats (R2).
+    """
 
     turn: int
     retry_of: int | None = None
@@ -276,7 +296,12 @@ class TurnEnded(EventData):
 
 @event("step/start")
 class StepStarted(EventData):
-    """A step is committed."""
+    """A step is committed: its admission begins (section 4).
+
+    Attributes:
+        turn: the turn's number.
+        step: its own number in the turn, from 1.
+    """
 
     turn: int
     step: int
@@ -284,7 +309,12 @@ class StepStarted(EventData):
 
 @event("step/end")
 class StepEnded(EventData):
-    """A step is over."""
+    """A step is over: its request is answered, and each call of the answer has its result.
+
+    Attributes:
+        turn: the turn's number.
+        step: its own number.
+    """
 
     turn: int
     step: int
@@ -325,7 +355,13 @@ class UserMessageLogged(EventData):
 
 @event("request/header")
 class RequestHeaderLogged(EventData):
-    """The settings and tools of the requests from here on (E2)."""
+    """The settings and tools of the requests from here on (E2).
+
+    Attributes:
+        config: the settings.
+        tools: what the model is told of each tool.
+        why: the log's first, the first behind a resume, a change of either, or a new series (E1).
+    """
 
     config: CallConfig
     tools: tuple[ToolDeclaration, ...]
@@ -334,7 +370,13 @@ class RequestHeaderLogged(EventData):
 
 @event("request/context")
 class RequestContextLogged(EventData):
-    """The model that serves the requests from here on, and its context window in tokens."""
+    """The model that serves the requests from here on.
+
+    Attributes:
+        provider: the service's name.
+        model: the model's name there.
+        context_window: tokens of prompt and answer; None: unknown.
+    """
 
     provider: str
     model: str
@@ -343,7 +385,15 @@ class RequestContextLogged(EventData):
 
 @event("assistant/message")
 class AssistantMessageLogged(EventData):
-    """A successful attempt, or (`interrupted`, finish None) the visible part of a cancelled one."""
+    """A successful attempt, or the visible part of a cancelled one.
+
+    Attributes:
+        message: the answer.
+        finish: why the model stopped; None: it was cancelled before it did (P9).
+        usage: tokens, as the provider counted them; None: it didn't say.
+        stream: the chunks as they came, times included (E4).
+        interrupted: it was cancelled, so that only its visible text is here, without calls.
+    """
 
     message: AssistantMessage
     finish: Finish | None
@@ -354,7 +404,15 @@ class AssistantMessageLogged(EventData):
 
 @event("assistant/attempt")
 class AssistantAttemptLogged(EventData):
-    """Any other attempt (E3): failed, cancelled before anything was visible, or never sent."""
+    """Any other attempt (E3): failed, cancelled before anything was visible, or never sent.
+
+    Attributes:
+        stream: the chunks that came, times included (E4).
+        failure: why it failed; None: it was cancelled.
+        cancelled: it was cancelled.
+        sent: the request may have reached the provider.
+        usage: tokens, where the provider told.
+    """
 
     stream: TimedStream
     failure: Failure | None = None
@@ -368,7 +426,14 @@ class AssistantAttemptLogged(EventData):
 
 @event("tool/call")
 class ToolCallStarted(EventData):
-    """A call starts (T5). `dispatched`: no pre-policy follows, its body may run at once."""
+    """A call starts (T5).
+
+    Attributes:
+        call: its id, as in the answer that asks for it.
+        name: the tool's name as the model wrote it.
+        arguments: raw text as the model wrote it, perhaps not JSON.
+        dispatched: no pre-policy follows, so that its body may run at once.
+    """
 
     call: CallId
     name: str
@@ -378,7 +443,13 @@ class ToolCallStarted(EventData):
 
 @event("tool/dispatch")
 class ToolDispatched(EventData):
-    """A call's pre-policy is through. `arguments` and `by` tell what it changed, if it did."""
+    """A call's pre-policy is through, and its body may run.
+
+    Attributes:
+        call_seq: seq of its `tool/call`.
+        arguments: their JSON text, where the policy changed them.
+        by: the listeners that did.
+    """
 
     call_seq: int
     arguments: str | None = None
@@ -412,7 +483,14 @@ class ToolResultLogged(EventData):
 
 @event("tool/ptc-call")
 class NestedCallStarted(EventData):
-    """A program asks for a call under its parent call."""
+    """A program asks for a call under its parent call.
+
+    Attributes:
+        call: its id.
+        parent: the call that runs the program.
+        name: the tool's name.
+        arguments: their JSON text.
+    """
 
     call: CallId
     parent: CallId
@@ -422,7 +500,15 @@ class NestedCallStarted(EventData):
 
 @event("tool/ptc-result")
 class NestedResultLogged(EventData):
-    """The result of a program's call."""
+    """The result of a program's call, which the program sees and the model doesn't.
+
+    Attributes:
+        call: the call's id.
+        parent: the call that runs the program.
+        content: what it gave.
+        is_error: whether it failed.
+        code: how it ended, where it wasn't by a plain result.
+    """
 
     call: CallId
     parent: CallId

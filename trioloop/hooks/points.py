@@ -64,7 +64,12 @@ class Enter:
 
 @attrs.frozen
 class Reject:
-    """Open no step: the turn ends as blocked (P3)."""
+    """Open no step: the turn ends as blocked (P3).
+
+    Attributes:
+        reason: why, in words; the turn's end has it as its message.
+        code: the same as a stable word.
+    """
 
     reason: str
     code: str = "REJECTED"
@@ -78,7 +83,14 @@ Decision: TypeAlias = Enter | Reject
 
 @attrs.frozen
 class RequestProposal:
-    """A request is about to be made; `attempt` counts from 1 in its step."""
+    """A request is about to be made.
+
+    Attributes:
+        agent: whose request.
+        turn: the turn's number.
+        step: the step's number.
+        attempt: the attempt's number in its step, from 1.
+    """
 
     agent: AgentHandle
     turn: int
@@ -114,9 +126,12 @@ def _delay(_: object, field: "attrs.Attribute[float]", value: float) -> None:
 
 @attrs.frozen
 class Retry:
-    """Try again, `delay` seconds from now.
+    """Try again.
 
-    `fresh_turn` repeats the whole turn, for a listener that repaired what every entry passes (R2).
+    Attributes:
+        delay: seconds from now.
+        fresh_turn: repeat the whole turn, for a listener that repaired what every entry passes
+            (R2).
     """
 
     delay: float = attrs.field(default=0.0, validator=_delay)
@@ -128,7 +143,12 @@ class Retry:
 
 @attrs.frozen
 class TurnStopping:
-    """Nothing is owed, so the turn is about to end; a listener that steers goes on with it."""
+    """Nothing is owed, so the turn is about to end; a listener that steers goes on with it.
+
+    Attributes:
+        agent: whose turn.
+        turn: its number.
+    """
 
     agent: AgentHandle
     turn: int
@@ -139,7 +159,13 @@ class TurnStopping:
 
 @attrs.frozen
 class SectionText:
-    """A section of the system prompt as it reads now."""
+    """A section of the system prompt.
+
+    Attributes:
+        name: its name, which is that of its node in the log.
+        text: as it reads now.
+        order: its place; sections of equal order stand in order of their names.
+    """
 
     name: str
     text: str
@@ -148,7 +174,12 @@ class SectionText:
 
 @attrs.frozen
 class Assembly:
-    """The system prompt is put together; the answer is the sections that the model shall see."""
+    """The system prompt is put together; the answer is the sections that the model shall see.
+
+    Attributes:
+        agent: whose prompt.
+        sections: as they read now.
+    """
 
     agent: AgentHandle
     sections: tuple[SectionText, ...]
@@ -159,7 +190,14 @@ class Assembly:
 
 @attrs.frozen
 class StreamRequest:
-    """A request is about to be sent. It is frozen; what the answered stream gives is recorded."""
+    """A request is about to be sent; what the answered stream gives is recorded.
+
+    Attributes:
+        agent: whose request.
+        turn: the turn's number.
+        step: the step's number.
+        request: what is sent; it is frozen.
+    """
 
     agent: AgentHandle
     turn: int
@@ -193,21 +231,34 @@ class CallRequest:
 
 @attrs.frozen
 class Allow:
-    """Let the call go on, perhaps with other arguments; the change is logged."""
+    """Let the call go on.
+
+    Attributes:
+        arguments: others in their place; the change is logged. None: as they are.
+    """
 
     arguments: dict[str, object] | None = None
 
 
 @attrs.frozen
 class Deny:
-    """Don't run the call; the model is told why."""
+    """Don't run the call.
+
+    Attributes:
+        reason: why; the model is told.
+    """
 
     reason: str = "this call was not allowed"
 
 
 @attrs.frozen
 class Ask:
-    """Ask a person. Where nobody can be asked, the call is denied."""
+    """Ask a person. Where nobody can be asked, the call is denied.
+
+    Attributes:
+        question: what is asked.
+        arguments: others in the place of the call's, if the answer is yes.
+    """
 
     question: str
     arguments: dict[str, object] | None = None
@@ -218,7 +269,12 @@ PrePolicy: TypeAlias = Allow | Deny | Ask
 
 @attrs.frozen
 class PostExecution:
-    """A call has come to an outcome that isn't recorded yet."""
+    """A call has come to an outcome that isn't recorded yet.
+
+    Attributes:
+        request: the call.
+        outcome: what it came to.
+    """
 
     request: CallRequest
     outcome: ToolOutcome
@@ -226,14 +282,23 @@ class PostExecution:
 
 @attrs.frozen
 class Accept:
-    """Record the outcome, with these messages added for the next step (T7)."""
+    """Record the outcome.
+
+    Attributes:
+        contexts: messages that join the next step (T7).
+    """
 
     contexts: Sequence[UserMessage] = ()
 
 
 @attrs.frozen
 class Replace:
-    """Record other content in the outcome's place."""
+    """Record other content in the outcome's place.
+
+    Attributes:
+        content: what the model is told.
+        contexts: messages that join the next step (T7).
+    """
 
     content: tuple[Block, ...] = attrs.field(converter=as_blocks)
     contexts: Sequence[UserMessage] = ()
@@ -241,7 +306,12 @@ class Replace:
 
 @attrs.frozen
 class Withhold:
-    """Withhold the outcome; the model is told the feedback, as an error."""
+    """Withhold the outcome.
+
+    Attributes:
+        feedback: what the model is told instead, as an error.
+        contexts: messages that join the next step (T7).
+    """
 
     feedback: str
     contexts: Sequence[UserMessage] = ()

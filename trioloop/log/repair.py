@@ -6,6 +6,7 @@ of its repair behind it repairs to the same end, so a crash during a repair does
 
 from collections.abc import Callable, Iterable
 
+from trioloop.codes import ToolCode
 from trioloop.events import Event, EventData, StepEnded, ToolResultLogged, TurnEnded, Unadmitted
 from trioloop.log.fold import LogState, fold
 from trioloop.log.inbox import put_back
@@ -57,6 +58,7 @@ def repair(
 
 def lost_result(call: OpenCall) -> ToolResultLogged:
     """The result of a call whose process died."""
+    code: ToolCode
     code, text = (
         ("TOOL_OUTCOME_UNKNOWN", _UNKNOWN)
         if call.dispatched

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from trioloop.chunks import EMPTY_STREAM
+from trioloop.codes import ToolCode
 from trioloop.events import (
     AssistantAttemptLogged,
     EventData,
@@ -89,6 +90,7 @@ def closing_step(
 
 
 def _unrun(call: CallId, call_seq: int | None, *, failed_inside: bool) -> ToolResultLogged:
+    code: ToolCode
     if failed_inside:
         code, text = "TOOL_INTERNAL", "the tool scheduler failed: the effects of this are unknown"
     elif call_seq is None:

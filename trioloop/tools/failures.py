@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import trio
 
+from trioloop.codes import ToolCode
 from trioloop.errors import ToolError
 from trioloop.messages import Json
 from trioloop.ports import ToolOutcome
@@ -19,12 +20,12 @@ Cause: TypeAlias = Literal["cancelled", "timeout", "aborted"]
 _MESSAGE_BYTES_MAX = 8 * 1024
 _CHAIN_MAX = 8  # exceptions of one chain that the log is told of
 
-_NOT_RUN: dict[Cause, tuple[str, str]] = {
+_NOT_RUN: dict[Cause, tuple[ToolCode, str]] = {
     "cancelled": ("TOOL_CANCELLED", "This call was cancelled before it ran."),
     "timeout": ("TOOL_TIMEOUT", "This call took too long before it ran."),
     "aborted": ("TOOL_ABORTED_BEFORE_DISPATCH", "The turn was cancelled before this call ran."),
 }
-_STOPPED: dict[Cause, tuple[str, str]] = {
+_STOPPED: dict[Cause, tuple[ToolCode, str]] = {
     "cancelled": (
         "TOOL_CANCELLED",
         "This call was cancelled while it ran. What it has done by then is unknown.",
@@ -40,8 +41,8 @@ _STOPPED: dict[Cause, tuple[str, str]] = {
 }
 
 
-def failure(code: str, text: str, meta: dict[str, Json] | None = None) -> ToolOutcome:
-    """The outcome of a call that failed in some way."""
+def failure(code: ToolCode, text: str, meta: dict[str, Json] | None = None) -> ToolOutcome:
+    """The outcome of a call that failed in some way; what the codes say is in `codes`."""
     return ToolOutcome(content=text, is_error=True, code=code, meta=meta)
 
 
