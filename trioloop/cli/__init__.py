@@ -1,19 +1,31 @@
 """The command line. Needs the extra `cli`; without it, one line says how to get it."""
 
+import os
+import signal
 import sys
+from types import FrameType
 
 _EXTRA = ("click", "rich")
+_INTERRUPTED = 128 + signal.SIGINT
 
 
 def main() -> None:
     """Run `trioloop`, as the console script and `python -m trioloop` do. Doesn't return."""
     try:
         from trioloop.cli.entry import run
+
+        code = run(sys.argv[1:])
+        signal.signal(signal.SIGINT, _leave_at_once)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _EXTRA:
             raise
         print("trioloop: the command line needs: pip install 'trioloop[cli]'", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    sys.exit(run(sys.argv[1:]))
+        code = 1
+    except KeyboardInterrupt:  # before the first line of `run`, or behind its last
+        code = _INTERRUPTED
+    sys.exit(code)
+
+
+def _leave_at_once(signal_number: int, frame: FrameType | None) -> None:
+    """Ctrl-C while the interpreter ends: nothing is left to be closed in order."""
+    os._exit(_INTERRUPTED)
