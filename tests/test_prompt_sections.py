@@ -150,3 +150,10 @@ def test_a_series_brings_the_head_up_to_what_was_told_in_the_history() -> None:
     assert reconcile(surface, sections, update="in-history", starts_series=False) == ()
     (told,) = reconcile(surface, sections, update="in-history", starts_series=True)
     assert (told.placement, told.text) == ("head", "new")
+
+
+@pytest.mark.parametrize("between", ["new", None])
+def test_a_series_tells_anew_a_section_that_reads_again_as_in_the_head(between: str | None) -> None:
+    surface = seen(OLD, SystemMessageLogged("a", 0, "tail", between))
+    (told,) = reconcile(surface, [SectionText("a", "old")], update="in-history", starts_series=True)
+    assert (told.placement, told.text) == ("head", "old")

@@ -137,12 +137,15 @@ def reconcile(
     in_head = {head.node: head.text for head in surface.heads}
     seen = surface.sections()
     into_head = starts_series or not surface.heads or (update == "replace" and wanted != seen)
-    seen = in_head if into_head else seen
+    there = in_head if into_head else seen
     placement: Literal["head", "tail"] = "head" if into_head else "tail"
-    removed = [SystemMessageLogged(node, 0, placement, None) for node in seen if node not in wanted]
+    removed = [
+        SystemMessageLogged(node, 0, placement, None) for node in there if node not in wanted
+    ]
+    # A head node that reads as it should is told anew where the history said otherwise since.
     changed = [
         SystemMessageLogged(section.name, section.order, placement, section.text)
         for section in sections
-        if seen.get(section.name) != section.text
+        if not there.get(section.name) == section.text == seen.get(section.name)
     ]
     return (*removed, *changed)

@@ -305,6 +305,25 @@ async def test_a_section_may_go_and_come_back(update: str, autojump_clock: MockC
             assert shown == [["here"], [], [], ["again"], ["here"]]
 
 
+async def test_a_series_may_start_where_a_section_came_back(autojump_clock: MockClock) -> None:
+    """The head reads as it should, and the history said otherwise since: it is told anew (E1)."""
+
+    async def series(step: PreStep, next: Next[Decision]) -> Decision:
+        return Enter(step.messages, starts_request_series=step.turn == 3)
+
+    words = Words("here")
+    capabilities = Capabilities(system_update="in-history")
+    model = ScriptedModel(lambda _: Text("x"), capabilities=capabilities)
+    async with open_test_runtime(model=model, system=[Section("words", words)]) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(series)
+        for text in ("here", None, "here"):
+            words.text = text
+            assert (await agent.ask("now")).reason == "completed"
+        assert whys(agent) == ["initial", "series"]
+        assert heads(model.requests[2]) == ["here"]
+
+
 async def test_a_prompt_that_appears_later_starts_a_series(autojump_clock: MockClock) -> None:
     model = ScriptedModel(lambda _: Text("x"))
     async with open_test_runtime(model=model) as runtime:
