@@ -136,6 +136,8 @@ def forked(parent: Sequence[Event], at_seq: int | None) -> Sequence[Event]:
         InvalidInputError: the parent has no such event.
         OpenTurnError: the cut falls inside a turn.
     """
+    if not parent:
+        raise InvalidInputError("the parent's log is empty: there is nothing to begin a fork with")
     last = len(parent) - 1
     cut = last if at_seq is None else at_seq
     if not 0 <= cut <= last:
