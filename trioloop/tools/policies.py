@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import attrs
 import msgspec
+import trio
 
 from trioloop.errors import ArgumentsError, HookMisuseError, StoreError
 from trioloop.hooks import (
@@ -52,6 +53,9 @@ async def ask_before(
 
     Returns:
         What it may run with, or the outcome of a call that may not.
+
+    Raises:
+        trio.Cancelled: it was cancelled, perhaps too late for the policy to notice.
     """
     try:
         answer = await run_waterfall([scope.pre_execute for scope in hooks], request, _allowed)
@@ -59,6 +63,7 @@ async def ask_before(
             answer = await _asked(answer, request, approver)
     except BaseException as error:  # a policy may raise anything; it then lets nothing through
         return failures.denied_by_fault(raised_by(error), _own(error))
+    await trio.lowlevel.checkpoint_if_cancelled()  # a last look, before the call may run (R8)
     if isinstance(answer, Deny):
         return failures.denied(answer.reason)
     if not isinstance(answer, Allow):
