@@ -55,7 +55,9 @@ def test_ctrl_c_cancels_the_turn_and_twice_leaves(terminal: Any) -> None:
     screen.type("What is 2 + 3?\n")
     screen.wait_for("gave 5")
     screen.wait_for("> ")
-    screen.type("\x03\x03")
+    screen.type("\x03")
+    screen.wait_for("again leaves")
+    screen.type("\x03")
     assert screen.end() == 130
     assert "Traceback" not in screen.seen
 

@@ -1,9 +1,7 @@
 """The command line. Needs the extra `cli`; without it, one line says how to get it."""
 
-import os
 import signal
 import sys
-from types import FrameType
 
 _EXTRA = ("click", "rich")
 _INTERRUPTED = 128 + signal.SIGINT
@@ -15,7 +13,8 @@ def main() -> None:
         from trioloop.cli.entry import run
 
         code = run(sys.argv[1:])
-        signal.signal(signal.SIGINT, _leave_at_once)
+        # Only the interpreter is left to end: a Ctrl-C more must not change how we ended.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _EXTRA:
             raise
@@ -24,8 +23,3 @@ def main() -> None:
     except KeyboardInterrupt:  # before the first line of `run`, or behind its last
         code = _INTERRUPTED
     sys.exit(code)
-
-
-def _leave_at_once(signal_number: int, frame: FrameType | None) -> None:
-    """Ctrl-C while the interpreter ends: nothing is left to be closed in order."""
-    os._exit(_INTERRUPTED)

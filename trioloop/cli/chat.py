@@ -72,6 +72,7 @@ class _Conversation:
             await self._agent.wait_idle()
 
     async def _hear(self, line: str) -> None:
+        self._interrupted_at = -math.inf
         if not line.strip():
             if self._interactive and self._agent.status == "idle":
                 self._output.prompt()
