@@ -78,7 +78,7 @@ async def open_runtime(
     def make_runtime(nursery: trio.Nursery, writer: StoreWriter) -> Runtime:
         return Runtime(
             nursery=nursery,
-            opener=SessionOpener(home, writer, clock, limits.session_events_warn),
+            opener=SessionOpener(home, writer, clock, limits),
             models=known,
             config=config or default_config(main),
             limits=limits,

@@ -8,11 +8,13 @@ import socket
 from collections.abc import Callable, Sequence
 
 import attrs
+import trio
 
 from trioloop.codec import decode_event
 from trioloop.errors import InvalidInputError, OpenTurnError
 from trioloop.events import FORMAT, Event, SessionOpened
 from trioloop.ids import SessionId
+from trioloop.limits import Limits
 from trioloop.log.fold import LogState
 from trioloop.log.repair import repair
 from trioloop.machine.inbox import clear
@@ -29,13 +31,13 @@ class SessionOpener:
         store: where they are.
         writer: carries what is appended into the store.
         clock: Unix milliseconds.
-        warn_at: events of one session from which on a warning is logged.
+        limits: `session_events_warn` and `close_s` are used.
     """
 
     store: SessionStore
     writer: StoreWriter
     clock: Callable[[], int]
-    warn_at: int
+    limits: Limits
 
     async def create(self, name: SessionId, *, cwd: str | None) -> Session:
         """A new session, with its first event appended. A checkpoint.
@@ -45,7 +47,7 @@ class SessionOpener:
             SessionLockedError: another process writes this store.
         """
         lease = await self.store.open(name, _owner(), create=True)
-        session = Session(name, clock=self.clock, warn_at=self.warn_at)
+        session = Session(name, clock=self.clock, warn_at=self.limits.session_events_warn)
         self._attach(session, lease, crc=0)
         self._begin(session, cwd)
         return session
@@ -62,7 +64,7 @@ class SessionOpener:
         """
         inherited = forked(parent, at_seq)
         lease = await self.store.open(name, _owner(), create=True)
-        session = Session(name, clock=self.clock, warn_at=self.warn_at)
+        session = Session(name, clock=self.clock, warn_at=self.limits.session_events_warn)
         self._attach(session, lease, crc=0)
         opened = parent[0].data
         assert isinstance(opened, SessionOpened)  # the grammar's first rule
@@ -94,10 +96,11 @@ class SessionOpener:
         lease = await self.store.open(name, _owner(), create=False)
         try:
             rows = await self.store.read(name)
-            session = Session(name, clock=self.clock, warn_at=self.warn_at)
+            session = Session(name, clock=self.clock, warn_at=self.limits.session_events_warn)
             session.load(decode_event(row.payload) for row in rows)
         except BaseException:  # whatever it was, somebody else may want to look
-            await self.store.release(lease)
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + self.limits.close_s):
+                await self.store.release(lease)
             raise
         self._attach(session, lease, crc=rows[-1].crc if rows else 0)
         if not rows:
