@@ -240,7 +240,7 @@ class Session:
         for observer in self._delivery.observers:
             try:
                 observer(event)
-            except Exception:
+            except (Exception, trio.Cancelled):  # noqa: ASYNC103 - it awaits nothing
                 _log.exception(
                     "an observer of %r raised at %s %d", self.name, event.type, event.seq
                 )

@@ -143,7 +143,7 @@ def _judge(
     if isinstance(came, FreshTurn):
         return Ending(reason="error", code=came.failure.code, message=came.failure.message)
     assert came is not None  # only a cancelled scope gives None
-    return _error_ending(came)
+    return _error_ending(came, signal.place)
 
 
 def _cause(signal: TurnSignal) -> str:
@@ -158,7 +158,7 @@ def _store_ending(error: StoreError, also: tuple[str, ...]) -> Ending:
     return Ending(reason="error", code=code, message=str(error), also=also)
 
 
-def _error_ending(error: BaseException) -> Ending:
+def _error_ending(error: BaseException, place: str) -> Ending:
     by = raised_by(error)
     if isinstance(error, AttemptsExhausted):
         return Ending(reason="error", code=error.failure.code, message=str(error), by=by)
@@ -166,7 +166,7 @@ def _error_ending(error: BaseException) -> Ending:
         return Ending(
             reason="error",
             code="LEAKED_CANCEL",
-            message="a Cancelled was raised here that belongs to no open scope",
+            message=f"a Cancelled was raised in {place} that belongs to no open scope",
             by=by,
         )
     code = InternalError.code if _is_fault(error) else getattr(error, "code", None)

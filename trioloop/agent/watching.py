@@ -130,7 +130,7 @@ class Notifications:
             if kind in (notification.kind, "*"):
                 try:
                     listener(notification)
-                except Exception:
+                except (Exception, trio.Cancelled):  # noqa: ASYNC103 - it awaits nothing
                     _log.exception("a listener of %r raised", notification.kind)
 
     def _keep(self, item: Notification | _Stretch) -> None:
