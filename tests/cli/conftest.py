@@ -139,15 +139,20 @@ def started(tmp_path: Path) -> Iterator[Callable[..., Running]]:
 
 
 class Terminal:
-    """A command at a pseudo-terminal of 80 columns; its session's terminal, so Ctrl-C works."""
+    """A command at a pseudo-terminal, 80 columns wide unless `COLUMNS` tells otherwise.
 
-    def __init__(self, arguments: Sequence[str], folder: Path) -> None:
+    It is its session's terminal, so Ctrl-C works.
+    """
+
+    def __init__(self, arguments: Sequence[str], folder: Path, **extra: str) -> None:
         self.seen = ""
         self._passed = 0  # how much of it was waited for
         self.pid, self._master = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            os.execve(sys.executable, [*COMMAND, *arguments], environment(folder, TERM="xterm"))
+            os.execve(
+                sys.executable, [*COMMAND, *arguments], environment(folder, TERM="xterm", **extra)
+            )
         termios.tcsetwinsize(self._master, (24, 80))
 
     def wait_for(self, text: str) -> None:
@@ -195,8 +200,8 @@ def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
     """Runs `trioloop` at a terminal."""
     opened: list[Terminal] = []
 
-    def open_one(*arguments: str) -> Terminal:
-        opened.append(Terminal(arguments, tmp_path))
+    def open_one(*arguments: str, **extra: str) -> Terminal:
+        opened.append(Terminal(arguments, tmp_path, **extra))
         return opened[-1]
 
     yield open_one

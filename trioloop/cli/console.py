@@ -46,8 +46,11 @@ class Output:
         """A display for one turn."""
         if self.json:
             return JsonLines(sys.stdout)
-        screen = (TerminalScreen if self.is_animated else PlainScreen)(self._out, self._side)
-        return ScreenDisplay(screen, now)
+        return ScreenDisplay(self.screen(), now)
+
+    def screen(self) -> PlainScreen:
+        """What a turn is drawn on: with a line that moves, where one may."""
+        return (TerminalScreen if self.is_animated else PlainScreen)(self._out, self._side)
 
     def chat_display(self, now: float) -> Display:
         """A display for a conversation: nothing moves under what a person types."""

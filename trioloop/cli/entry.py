@@ -16,10 +16,10 @@ from trioloop.cli.chat import chat as hold_chat
 from trioloop.cli.console import LogLines, Output
 from trioloop.cli.demonstration import demonstration_tools
 from trioloop.cli.exits import FAILED, OK, SIGNALLED, USAGE, CommandError, ExitCode, explained
-from trioloop.cli.inspecting import check_sessions, show_sessions
 from trioloop.cli.model_choice import choose_model
 from trioloop.cli.one_turn import run_turn
 from trioloop.cli.setup import FIRST_STEP, Setup
+from trioloop.cli.store_commands import STORE_COMMANDS
 from trioloop.cli.tools_file import load_tools
 from trioloop.errors import InvalidInputError
 from trioloop.tools import Tool
@@ -147,19 +147,8 @@ def chat_command(as_json: bool, **options: Any) -> ExitCode:  # Any: click's val
     return trio.run(hold_chat, _setup(**options), Output(json=as_json))
 
 
-@commands.command("sessions")
-@click.argument("file", type=_FILE)
-def sessions_command(file: Path) -> ExitCode:
-    """List the sessions in a store."""
-    return show_sessions(file, Output().out)
-
-
-@commands.command("check")
-@click.argument("file", type=_FILE)
-@click.argument("name", required=False)
-def check_command(file: Path, name: str | None) -> ExitCode:
-    """Verify the sessions in a store, or the one named."""
-    return check_sessions(file, name, Output().out)
+for _command in STORE_COMMANDS:
+    commands.add_command(_command)
 
 
 def _setup(

@@ -1,7 +1,6 @@
 """`trioloop sessions` and `trioloop check`: looking into a store's file without changing it."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 
 import attrs
@@ -10,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from trioloop.cli.exits import FAILED, OK, CommandError, ExitCode
-from trioloop.cli.wording import count, one_line, size
+from trioloop.cli.listing import print_tabbed
+from trioloop.cli.wording import count, local_time, one_line, size
 from trioloop.errors import LogError
 from trioloop.events import Event
 from trioloop.log.fold import fold
@@ -24,8 +24,7 @@ def show_sessions(file: Path, out: Console) -> ExitCode:
     if out.is_terminal:
         out.print(_table(sessions) if sessions else Text("no sessions", style="dim"))
     else:
-        for session in sessions:
-            out.print("\t".join(_cells(session)), soft_wrap=True)
+        print_tabbed(out, map(_cells, sessions))
     return OK
 
 
@@ -46,13 +45,9 @@ def _cells(session: SessionSummary) -> tuple[str, ...]:
         one_line(session.session),
         f"{session.events}",
         size(session.bytes),
-        _local_time(session.created),
-        _local_time(session.changed),
+        local_time(session.created),
+        local_time(session.changed),
     )
-
-
-def _local_time(unix_ms: int) -> str:
-    return f"{datetime.fromtimestamp(unix_ms / 1000).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 @attrs.frozen

@@ -42,5 +42,9 @@ class JsonLines:
 
 def json_line(event: Event) -> str:
     """An event as one line; characters that steer a terminal are written as JSON escapes."""
-    text = encode_event(event).decode()
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return harmless(encode_event(event).decode())
+
+
+def harmless(json: str) -> str:
+    """JSON that means the same, and steers no terminal."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", json)

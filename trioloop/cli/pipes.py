@@ -1,7 +1,7 @@
 """Standard output and error, where nobody may be reading any more."""
 
 import os
-from typing import IO
+from typing import IO, AnyStr
 
 from rich.console import Console
 
@@ -31,7 +31,7 @@ def silence(stream: object) -> None:
             os.dup2(nowhere.fileno(), descriptor())
 
 
-def write(stream: IO[str], text: str) -> None:
+def write(stream: IO[AnyStr], text: AnyStr) -> None:
     """Write and flush, whether or not anybody reads."""
     try:
         stream.write(text)

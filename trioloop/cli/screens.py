@@ -87,6 +87,13 @@ class PlainScreen:
     def note(self, text: str) -> None:
         self._line(Text(one_line(text), style="yellow"))
 
+    def prompt(self, text: str) -> None:
+        """What a person typed; on a terminal an empty line stands before all but the first."""
+        if self._shares_terminal and self._last is not None:
+            self.end_of_text()
+            self._draw(lambda: write(self._side.file, "\n"))
+        self._line(Text.assemble(("> ", "bold cyan"), one_line(text)))
+
     def summary(self, summary: Summary) -> None:
         if self._side.is_terminal and summary.reason != "aborted":
             self._set_apart("line")

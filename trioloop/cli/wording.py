@@ -9,6 +9,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from datetime import datetime
 
 from trioloop.chunks import Usage
 from trioloop.messages import Block, ImageBlock, text_of
@@ -87,6 +88,14 @@ def seconds(duration: float) -> str:
     if duration < 60:
         return f"{duration:.1f} s"
     return f"{duration // 60:.0f} min {duration % 60:02.0f} s"
+
+
+def local_time(unix_ms: int) -> str:
+    """A moment where the reader is, to the second; one that no calendar has is told as it is."""
+    try:
+        return f"{datetime.fromtimestamp(unix_ms / 1000).astimezone():%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return f"{unix_ms} ms"
 
 
 def count(number: int, noun: str) -> str:
