@@ -59,7 +59,7 @@ class Database:
         kind: type[sqlite3.Connection],
     ) -> None:
         self._path = path
-        self._durability = durability
+        self._durability: Durability = durability
         self._blobs = blobs
         self._blob_bytes_min = blob_bytes_min
         self._kind = kind
@@ -181,17 +181,19 @@ class Database:
     def _ready(self, owner: Owner | None) -> sqlite3.Connection:
         if self._failure is not None:
             raise StoreFailedError(f"the store {self._path!r} has failed: {self._failure}")
-        if self._connection is None:
-            try:
-                self._lock.acquire(owner or Owner(os.getpid(), socket.gethostname()))
-                self._connection = self._connect()
-                self._blobs.clean()
-            except (sqlite3.Error, OSError) as error:
-                raise unreadable(self._path, error, writing=True) from error
-            finally:
-                if self._connection is None:
-                    self._lock.release()
-        return self._connection
+        return self._connection or self._open(owner or Owner(os.getpid(), socket.gethostname()))
+
+    def _open(self, owner: Owner) -> sqlite3.Connection:
+        try:
+            self._lock.acquire(owner)
+            connection = self._connection = self._connect()
+            self._blobs.clean()
+        except (sqlite3.Error, OSError) as error:
+            raise unreadable(self._path, error, writing=True) from error
+        finally:
+            if self._connection is None:
+                self._lock.release()
+        return connection
 
     def _connect(self) -> sqlite3.Connection:
         return connect_writer(self._path, self._durability, self._kind)
