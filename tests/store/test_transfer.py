@@ -174,6 +174,23 @@ async def test_readers_that_are_open_never_lock_out_a_writer(
     assert [one.session for one in list_sessions(path)] == ["rome"]
 
 
+async def test_somebody_else_s_reader_leaves_nothing_that_its_owner_may_not_write(
+    talked: Path, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    before = files(talked.parent)
+    assert len(trioloop.read_session(talked, "paris")) > 0
+    assert files(talked.parent) == before
+    store = SqliteStore(talked)
+    await store.open(SessionId("rome"), owner, create=True)
+    assert [one.session for one in list_sessions(talked)] == ["paris", "rome"]
+    await store.aclose()
+    assert files(talked.parent).keys() == before.keys()
+    (talked.parent / "text.db").write_text("no database at all " * 100)
+    with pytest.raises(StoreUnreadableError, match=r"text\.db' is no trioloop store"):
+        list_sessions(talked.parent / "text.db")
+
+
 def test_an_export_that_nobody_reads_holds_no_file_open(talked: Path) -> None:
     lines = trioloop.export_session(talked, "paris")
     next(lines)

@@ -29,6 +29,9 @@ _NO_SIDE_FILES = {
     sqlite3.SQLITE_FULL,
 }
 _NO_STORE = "is no trioloop store: give the path of a store's file"
+_MAGIC = b"SQLite format 3\0"
+_AS_IT_IS = "mode=ro&immutable=1"  # SQLite neither locks nor makes anything
+_COPIES_MAX = 5  # tries to copy a file that somebody begins to write meanwhile
 _BUSY_S = 5.0  # nobody else writes; this is for a tool that looks into the file
 
 _SCHEMA = f"""
@@ -142,7 +145,11 @@ def _why_unreadable(path: Path, error: Exception, writing: bool) -> str:
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[sqlite3.Connection]:
-    """The first way of opening for reading that works."""
+    """The first way of opening for reading that works, and that keeps nobody from writing."""
+    if _would_leave_files(path):
+        with _copied(path) as copy:
+            yield copy
+        return
     connection = None
     try:
         connection = _connect_reader(path, "mode=ro")
@@ -165,20 +172,67 @@ def _without_side_files(path: str) -> Iterator[sqlite3.Connection]:
     write-ahead log is only read where SQLite may recover it: in a copy.
     """
     log = f"{path}-wal"
-    with contextlib.ExitStack() as stack:
-        if os.path.exists(log) and os.path.getsize(log) > 0:
-            in_memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=in_memory))
-            copy = os.path.join(folder, "copy")
-            shutil.copyfile(path, copy)
-            shutil.copyfile(log, f"{copy}-wal")
-            connection = _connect_reader(copy, "mode=rw")
+    if os.path.exists(log) and os.path.getsize(log) > 0:
+        with _copied(path) as copy:
+            yield copy
+    else:
+        with contextlib.closing(_connect_reader(path, _AS_IT_IS)) as connection:
+            yield connection
+
+
+def _would_leave_files(path: str) -> bool:
+    """Whether reading would make side files that the store's owner may not write.
+
+    SQLite makes them where they are missing, as the reader's own, and a reader leaves them behind.
+    For root it gives them to the owner of the database.
+    """
+    if all(os.path.exists(f"{path}{side}") for side in ("-wal", "-shm")):
+        return False
+    if not _is_database(path) or os.geteuid() in (0, os.stat(path).st_uid):
+        return False
+    effective = os.access in os.supports_effective_ids
+    return os.access(os.path.dirname(path), os.W_OK, effective_ids=effective)
+
+
+def _is_database(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def _copied(path: str) -> Iterator[sqlite3.Connection]:
+    """A connection to a copy of the file and its write-ahead log, gone afterwards."""
+    in_memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(dir=in_memory) as folder:
+        copy = os.path.join(folder, "copy")
+        for _ in range(_COPIES_MAX):
+            before = _stamp(path)
+            for side in ("", "-wal"):
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copyfile(f"{path}{side}", f"{copy}{side}")
+            if _stamp(path) == before:
+                break
         else:
-            connection = _connect_reader(path, "mode=ro&immutable=1")
-        yield stack.enter_context(contextlib.closing(connection))
+            raise OSError("it changes too quickly to be copied: read it as its owner does")
+        with contextlib.closing(_connect_reader(copy, "mode=rw", told=path)) as connection:
+            yield connection
 
 
-def _connect_reader(path: str, options: str) -> sqlite3.Connection:
+def _stamp(path: str) -> list[tuple[int, int]]:
+    """What changes as soon as somebody writes the file or its write-ahead log."""
+    found = []
+    for side in ("", "-wal"):
+        with contextlib.suppress(FileNotFoundError):
+            status = os.stat(f"{path}{side}")
+            found.append((status.st_mtime_ns, status.st_size))
+    return found
+
+
+def _connect_reader(path: str, options: str, *, told: str | None = None) -> sqlite3.Connection:
+    """Open a file for reading; errors name the path `told`, where that is another."""
     connection = sqlite3.connect(
         f"{Path(path).absolute().as_uri()}?{options}",
         uri=True,
@@ -188,7 +242,7 @@ def _connect_reader(path: str, options: str) -> sqlite3.Connection:
     )
     try:
         connection.execute("BEGIN")
-        _check_kind(path, connection)
+        _check_kind(told or path, connection)
     except BaseException:  # the connection is closed and the error goes on
         connection.close()
         raise
