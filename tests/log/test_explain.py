@@ -9,7 +9,7 @@ from tests.log.writing import LogWriter, Note, answer, ended, sent, user
 from trioloop.errors import InvalidInputError
 from trioloop.events import InboxSpliced, SystemMessageLogged, Unadmitted
 from trioloop.ids import MessageId
-from trioloop.log.explain import explain, explain_request, first_difference
+from trioloop.log.explain import explain, explain_request, first_difference, stories
 
 
 def test_an_admitted_message_tells_its_way() -> None:
@@ -41,6 +41,8 @@ def test_an_unknown_message_is_named() -> None:
 
 @given(written_logs())
 def test_every_message_has_a_story_that_ends_with_its_fate(writer: LogWriter) -> None:
+    told = stories(writer.events)
+    assert {story.message: story.fate for story in told} == writer.state.fates
     for id, fate in writer.state.fates.items():
         story = explain(writer.events, id)
         assert story.fate == fate
