@@ -53,7 +53,7 @@ class Event:
     @property
     def ignorable(self) -> bool:
         """Whether a reader that doesn't know the type may skip it (E5)."""
-        return isinstance(self.data, UnknownEvent) or type(self.data) in _IGNORABLE
+        return isinstance(self.data, UnknownEvent) or is_ignorable(type(self.data))
 
 
 @attrs.frozen
@@ -116,6 +116,11 @@ def wire_name(cls: type[EventData]) -> str:
         ) from None
 
 
+def is_ignorable(cls: type[EventData]) -> bool:
+    """Whether events of a class are written as ignorable (E5)."""
+    return cls in _IGNORABLE
+
+
 def event_class(name: str) -> type[EventData] | None:
     """The class of a wire name, or None where nobody has declared it."""
     return _CLASSES.get(name)
@@ -146,7 +151,13 @@ class PendingMessage(Struct, frozen=True):
 
 
 class Unadmitted(Struct, frozen=True):
-    """A message that a turn claimed and didn't admit (R5): its list, and why."""
+    """A message that a turn claimed and didn't admit (R5).
+
+    Attributes:
+        message: its id.
+        list: the list that it was claimed from.
+        why: the turn's reason, or `dropped` where a pre-step passed it by.
+    """
 
     message: MessageId
     list: MessageList
@@ -154,7 +165,13 @@ class Unadmitted(Struct, frozen=True):
 
 
 class ToolDeclaration(Struct, frozen=True):
-    """A tool as a model is told of it; `parameters` is its JSON Schema."""
+    """A tool as a model is told of it.
+
+    Attributes:
+        name: its name.
+        description: what it is for.
+        parameters: its JSON Schema.
+    """
 
     name: str
     description: str
@@ -186,7 +203,16 @@ class CallConfig(Struct, frozen=True, kw_only=True):
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """Why an attempt failed, as it is logged."""
+    """Why an attempt failed, as it is logged.
+
+    Attributes:
+        code: a stable word.
+        message: what happened, without credentials, headers or prompt text.
+        status: the HTTP status, where there was one.
+        retry_after_s: how long the provider asked to wait, in seconds.
+        request_id: the provider's id of the request.
+        retryable: whether the same request may succeed later.
+    """
 
     code: str
     message: str
