@@ -1,6 +1,7 @@
 """A listener at each place where policy joins the loop. All wait twice, and each call counts."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
 from typing import TypeAlias, TypeVar
 
 import trio
@@ -14,7 +15,7 @@ from trioloop.ports import AgentHandle, ToolOutcome
 from trioloop.prompt import Section
 from trioloop.runtime.runtime import Runtime
 from trioloop.tools import ToolConditionContext, ToolContext
-from trioloop.tools.tool import Tool, tool
+from trioloop.tools.tool import tool
 
 PayloadT = TypeVar("PayloadT")
 AnswerT = TypeVar("AnswerT")
@@ -27,11 +28,10 @@ def uncounted(where: str) -> None:
 
 
 def around(count: Count, where: str) -> WaterfallListener[PayloadT, AnswerT]:
-    """A listener that waits before and behind what it passes on."""
+    """A listener that waits behind what it passes on: directly before the driver's last look."""
 
     async def listener(payload: PayloadT, next: Next[AnswerT]) -> AnswerT:
         count(where)
-        await pass_waits()
         answer = await next()
         await pass_waits()
         return answer
@@ -107,12 +107,11 @@ def condition(count: Count) -> Callable[[ToolConditionContext], Awaitable[bool]]
 
 
 class Bodies:
-    """The tools of a run; what their bodies did is kept.
+    """What the bodies of a run did.
 
     Attributes:
         began: the calls whose body began.
         ended: those whose body came to its end.
-        tools: what to register.
     """
 
     def __init__(self, count: Count) -> None:
@@ -120,48 +119,56 @@ class Bodies:
         self.ended: list[str] = []
         self._count = count
 
-    @property
-    def tools(self) -> tuple[Tool, ...]:
-        """The tools."""
-        return (
-            tool(effects="read-only")(self.look),
-            tool(self.write),
-            tool(effects="read-only", on_cancel="finish")(self.save),
-            tool(effects="idempotent")(self.note),
-            tool(effects="read-only")(self.conclude),
-        )
-
-    async def look(self, context: ToolContext) -> str:
-        """Look."""
-        await self._work("look", context)
-        return "seen"
-
-    async def write(self, context: ToolContext) -> str:
-        """Write, in half a second; alone."""
-        await self._work("write", context, takes_s=0.5)
-        return "written"
-
-    async def save(self, context: ToolContext) -> str:
-        """Save, which a cancel lets it finish."""
-        await self._work("save", context, takes_s=0.25)
-        return "saved"
-
-    async def note(self, context: ToolContext) -> str:
-        """Note something, and add a context."""
-        context.report_progress("noting")
-        context.add_context("noted")
-        await self._work("note", context)
-        return "noted"
-
-    async def conclude(self, context: ToolContext) -> ToolOutcome:
-        """End the turn."""
-        await self._work("conclude", context)
-        return ToolOutcome(content="over", concludes_turn=True)
-
-    async def _work(self, name: str, context: ToolContext, takes_s: float = 0) -> None:
+    async def work(self, name: str, context: ToolContext, takes_s: float = 0) -> None:
+        """Be the body of a call."""
         self.began.append(context.call)
         self._count(name)
         if takes_s:
             await trio.sleep(takes_s)
         await pass_waits()
         self.ended.append(context.call)
+
+
+BODIES: ContextVar[Bodies] = ContextVar("bodies")
+"""Those of the run; the tools are made once, as that takes longer than many a run."""
+
+
+@tool(effects="read-only")
+async def look(context: ToolContext) -> str:
+    """Look."""
+    await BODIES.get().work("look", context)
+    return "seen"
+
+
+@tool
+async def write(context: ToolContext) -> str:
+    """Write, in half a second; alone."""
+    await BODIES.get().work("write", context, takes_s=0.5)
+    return "written"
+
+
+@tool(effects="read-only", on_cancel="finish")
+async def save(context: ToolContext) -> str:
+    """Save, which a cancel lets it finish."""
+    await BODIES.get().work("save", context, takes_s=0.25)
+    return "saved"
+
+
+@tool(effects="idempotent")
+async def note(context: ToolContext) -> str:
+    """Note something, and add a context."""
+    context.report_progress("noting")
+    context.add_context("noted")
+    await BODIES.get().work("note", context)
+    return "noted"
+
+
+@tool(effects="read-only")
+async def conclude(context: ToolContext) -> ToolOutcome:
+    """End the turn."""
+    await BODIES.get().work("conclude", context)
+    return ToolOutcome(content="over", concludes_turn=True)
+
+
+TOOLS = (write, save, note, conclude)
+"""Those that no condition decides on."""

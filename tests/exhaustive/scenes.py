@@ -7,11 +7,14 @@ import attrs
 import trio
 
 from tests.exhaustive.listeners import (
+    BODIES,
+    TOOLS,
     Bodies,
     Count,
     condition,
     listen_to_calls,
     listen_to_turns,
+    look,
     observe,
     section,
     uncounted,
@@ -99,9 +102,9 @@ class Scene:
                 listen_to_calls(runtime.hooks, count)
             self.furnish(runtime, count)
             bodies = Bodies(count)
-            look, *others = bodies.tools
+            BODIES.set(bodies)  # before the agent is made, whose tasks inherit it
             runtime.tools.register(look, when=condition(count))
-            for other in others:
+            for other in TOOLS:
                 runtime.tools.register(other)
             agent = await runtime.create_agent("a")
             observe(runtime, agent, count)
