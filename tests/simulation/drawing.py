@@ -55,11 +55,11 @@ FINISHES: tuple[FinishReason, ...] = ("length", "length", "pause", "pause", "con
 
 def drawn(seed: int) -> Script:
     """The script of a seed."""
-    return _Drawing(random.Random(seed), readmits=seed % 5 == 0).script(seed)
+    return _Drawing(random.Random(seed)).script(seed)
 
 
 class _Drawing:
-    def __init__(self, chance: random.Random, *, readmits: bool) -> None:
+    def __init__(self, chance: random.Random) -> None:
         self._chance = chance
         self._themes = {
             theme: chance.random() < likely
@@ -74,25 +74,21 @@ class _Drawing:
                 "rewrites": 0.35,
             }.items()
         }
-        # Retries that are admitted anew, which chance alone seldom comes to: all that it takes is
-        # there, and little that ends a turn before.
-        self._themes["readmissions"] = readmits
-        if readmits:
-            self._themes |= dict.fromkeys(("failures", "sections", "rewrites", "tools"), True)
-            self._themes |= dict.fromkeys(("faults", "hooks"), False)
         self._tools: list[ToolScript] = []
         self._agents = 1
 
     def script(self, seed: int) -> Script:
-        self._agents = 1 if self._themes["readmissions"] else self._one((1, 1, 1, 2, 2, 3))
+        self._agents = self._one((1, 1, 1, 2, 2, 3))
         if self._themes["tools"]:
             self._tools = [self._tool(number) for number in range(self._chance.randint(1, 4))]
         return Script(
             seed=seed,
-            agents=tuple(AgentScript(self._answers()) for _ in range(self._agents)),
+            agents=tuple(
+                AgentScript(self._some(self._answer, 10, least=2)) for _ in range(self._agents)
+            ),
             users=self._some(self._user, 4, least=1),
             tools=tuple(self._tools),
-            hooks=self._hooks(),
+            hooks=self._some(self._hook, 8, least=1) if self._themes["hooks"] else (),
             observers=self._observers(),
             sections=tuple(self._section(name) for name in "pqr"[: self._chance.randint(1, 3)])
             if self._themes["sections"]
@@ -126,8 +122,7 @@ class _Drawing:
             groups += [CANCELS, CANCELS]
         if self._themes["rewrites"]:
             groups += [REWRITES, REWRITES]
-        rare = self._likely(0.0 if self._themes["readmissions"] else 0.07)
-        return self._deed(RARE if rare else self._one(groups))
+        return self._deed(RARE if self._likely(0.07) else self._one(groups))
 
     def _user(self) -> UserScript:
         bursts = [self._burst() for _ in range(self._chance.randint(1, 3))]
@@ -136,17 +131,10 @@ class _Drawing:
     def _burst(self) -> tuple[UserAct, ...]:
         """A message that opens a turn, what happens in its course, and a wait behind it."""
         first = UserAct(self._one(SECONDS), self._deed(("followup", "followup", "steer")))
-        if self._themes["readmissions"]:
-            idle = UserAct(0, "idle", first.agent, 20)
-            turns = [(first, *self._some(self._point, 5), idle) for _ in range(3)]
-            return (first, idle, *(act for turn in turns for act in turn))
         return (first, *self._some(self._point, 4), *self._some(self._user_act, 4))
 
     def _point(self) -> UserAct:
-        deed = self._any_deed()
-        if self._themes["readmissions"]:
-            deed = self._deed(("note", "inject", "followup", "cancel", "compact"))
-        return UserAct(0, deed, after_steps=self._chance.randint(1, 150))
+        return UserAct(0, self._any_deed(), after_steps=self._chance.randint(1, 150))
 
     def _user_act(self) -> UserAct:
         after_s = self._one(SECONDS)
@@ -177,13 +165,8 @@ class _Drawing:
 
     # Models
 
-    def _answers(self) -> tuple[Answer, ...]:
-        answers = self._some(self._answer, 10, least=2)
-        if not self._themes["readmissions"]:
-            return answers
-        fails = Answer((Text("half"), Fail("SERVER")))
-        calls = Answer((self._call(), self._call()))
-        return tuple(one for answer in answers for one in (calls, answer, fails))
+    def _agent(self) -> AgentScript:
+        return AgentScript(self._some(self._answer, 10, least=2))
 
     def _answer(self) -> Answer:
         pieces: list[Text | Reasoning | Refusal | ToolCall | ModelWait | Stall | Fail] = []
@@ -240,15 +223,6 @@ class _Drawing:
 
     # Hooks, sections
 
-    def _hooks(self) -> tuple[HookScript, ...]:
-        hooks = self._some(self._hook, 8, least=1) if self._themes["hooks"] else ()
-        if not self._themes["readmissions"]:
-            return hooks
-        deed = self._deed(("compact", "compact", "prune"))
-        retry = HookScript("request_error", "retry", ALWAYS, deed=deed)
-        change = HookScript("request", self._one(("pass", "pass", "temperature", "switch")), ALWAYS)
-        return (retry, change, *hooks)
-
     def _hook(self) -> HookScript:
         place: HookPlace = self._one(
             ("request_error", "request_error", *get_args(HookPlace))
@@ -274,7 +248,7 @@ class _Drawing:
     def _section(self, name: str) -> SectionScript:
         return SectionScript(
             name,
-            changes_every=1 if self._themes["readmissions"] else self._one((0, 1, 2, 3)),
+            changes_every=self._one((0, 1, 2, 3)),
             vanishes_every=self._one((0, 0, 0, 2, 3)),
             raises_at=self._one((2, 4)) if self._likely(0.05) else None,
             wait_s=self._one(SECONDS) if self._likely(0.2) else 0,
@@ -289,16 +263,15 @@ class _Drawing:
         return StoreFault(at, does, self._one((0.1, 0.5, 1, 2)) if slow else 0)
 
     def _settings(self) -> Settings:
-        readmits = self._themes["readmissions"]
         return Settings(
             retries=self._likely(0.6 if self._themes["failures"] else 0.1),
             calls_max=self._one((10, 10, 1, 2)),
             runtime_calls_max=self._one((None, None, 1, 2)),
-            in_history=self._likely(0.9 if readmits else 0.5),
-            window_grows_every=self._one((0, 0, 0, 0, 2) if readmits else (0, 0, 1, 2)),
-            chunk_chars=6 if readmits else self._one((None, None, 1, 4)),
+            in_history=self._likely(0.5),
+            window_grows_every=self._one((0, 0, 1, 2)),
+            chunk_chars=self._one((None, None, 1, 4)),
             chunks_per_read=self._one((1, 1, 3)),
-            read_delay_s=0.1 if readmits else self._one((0, 0, 0.05, 0.3)),
+            read_delay_s=self._one((0, 0, 0.05, 0.3)),
             approves=self._one((None, True, False)),
         )
 

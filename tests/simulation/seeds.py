@@ -13,13 +13,13 @@ from tests.simulation.shrink import shrunk
 from tests.simulation.world import Ran, run_script
 
 
-def judged(script: Script) -> tuple[Ran, list[str]]:
-    """Run a script twice: the first run, and what broke a promise."""
+def judged(script: Script, *, twice: bool = True) -> tuple[Ran, list[str]]:
+    """Run a script, and once more to see the same log: the first run, and what broke a promise."""
     ran = run_script(script)
     faults = violations(ran.world)
     if ran.error is not None:
         faults.insert(0, "".join(traceback.format_exception(ran.error)))
-    again = run_script(script)
+    again = run_script(script) if twice else ran
     if again.digest != ran.digest:
         faults.append(f"the same seed gave two logs: {_difference(ran, again)} (G10)")
     return ran, faults
@@ -47,21 +47,25 @@ class Many:
 
     Attributes:
         coverage: what they have seen.
-        failed: the faults of each seed that has any.
+        failed: the faults of each script that has any, by its name.
         events: that they logged.
         steps: of tasks.
     """
 
     coverage: Coverage = attrs.field(factory=Coverage)
-    failed: dict[int, list[str]] = attrs.field(factory=dict)
+    failed: dict[str, list[str]] = attrs.field(factory=dict)
     events: int = 0
     steps: int = 0
 
-    def run(self, seed: int) -> None:
-        """Run one more."""
-        ran, faults = judged(drawn(seed))
+    def run_seed(self, seed: int) -> None:
+        """Run the script of one more seed."""
+        self.run(f"seed {seed}", drawn(seed))
+
+    def run(self, name: str, script: Script, *, twice: bool = True) -> None:
+        """Run one more script."""
+        ran, faults = judged(script, twice=twice)
         self.coverage.add(ran.world.coverage)
         self.steps += ran.steps
         self.events += sum(life.agent.session.seq + 1 for life in ran.world.lives)
         if faults:
-            self.failed[seed] = faults
+            self.failed[name] = faults

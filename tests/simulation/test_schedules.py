@@ -1,5 +1,7 @@
 """The task order is drawn from the seed alone, and really differs from seed to seed."""
 
+import pytest
+
 from tests.simulation.script import (
     AgentScript,
     BodyAct,
@@ -31,9 +33,10 @@ FIXED = Script(
 )
 
 
-def test_one_script_runs_in_many_task_orders() -> None:
+def test_one_script_runs_in_many_task_orders(capsys: pytest.CaptureFixture[str]) -> None:
     orders = {run_script(FIXED, schedule=seed).order for seed in range(SCHEDULES)}
-    print(f"{len(orders)} task orders of {SCHEDULES} seeds:", *sorted(orders))
+    with capsys.disabled():
+        print(f"\n{len(orders)} task orders of {SCHEDULES} seeds:", *sorted(orders))
     assert len(orders) >= ORDERS_LEAST
 
 

@@ -47,7 +47,6 @@ def _last_cause_stands(signal: TurnSignal, cause: str) -> None:
     [
         (step, "_look", _nothing, "R8"),
         (Session, "gate", _nothing, "G8"),
-        (Session, "hold_history", lambda _: None, "G2"),
         (TurnSignal, "cancel", _last_cause_stands, "I3"),
     ],
 )
