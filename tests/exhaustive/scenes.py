@@ -15,7 +15,6 @@ from tests.exhaustive.listeners import (
     listen_to_calls,
     listen_to_turns,
     look,
-    observe,
     section,
     uncounted,
 )
@@ -107,7 +106,6 @@ class Scene:
             for other in TOOLS:
                 runtime.tools.register(other)
             agent = await runtime.create_agent("a")
-            observe(runtime, agent, count)
             yield Stage(runtime, agent, bodies, model)
 
 

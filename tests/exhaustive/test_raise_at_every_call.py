@@ -11,6 +11,7 @@ import trio
 
 from tests.exhaustive.cancelling import go_on
 from tests.exhaustive.checks import Ledger, check_durable, check_end
+from tests.exhaustive.listeners import observe
 from tests.exhaustive.scenes import SCENES
 from trioloop.events import ToolResultLogged, TurnEnded
 from trioloop.testing import CallPoint, raise_at_every_call, stray_cancelled
@@ -61,6 +62,7 @@ def test_whatever_raises_at_any_of_its_calls_leaves_the_work_whole(name: str, er
     async def run(point: CallPoint) -> None:
         async with scene.open(point.count) as stage:
             ledger = Ledger(stage)
+            observe(stage.runtime, stage.agent, point.count)
             await scene.act(stage.agent)
             await stage.agent.wait_idle()
             _check(ledger, point, error)

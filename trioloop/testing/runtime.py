@@ -15,8 +15,8 @@ from trioloop.agent.notifications import Created
 from trioloop.events import AssistantAttemptLogged, AssistantMessageLogged, CallConfig, Event
 from trioloop.ids import Ids
 from trioloop.limits import Limits
-from trioloop.log.fold import LogState, check, fold
-from trioloop.log.rebuild import Request, rebuild_request
+from trioloop.log.fold import LogState
+from trioloop.log.rebuild import Request, request_of
 from trioloop.models.scripted import ScriptedModel
 from trioloop.ports import Approver, Durability, Model, SessionStore
 from trioloop.prompt import Section
@@ -85,9 +85,8 @@ async def open_test_runtime(
 
         with runtime.on("created", remember):
             yield runtime
-    for session in sessions:
-        check_session(session)
-    _check_requests(sessions, known)
+    told = [request for session in sessions for request in _checked(session)]
+    _check_requests(told, known)
 
 
 def check_session(session: Session) -> None:
@@ -99,29 +98,32 @@ def check_session(session: Session) -> None:
         GrammarError: the log breaks the grammar.
         AssertionError: the rest.
     """
-    events = session.events()
-    check(events)
-    assert _comparable(fold(events)) == _comparable(session.state), "the fold isn't the live state"
+    _checked(session)
+
+
+def _checked(session: Session) -> list[object]:
+    """Check a session's log; the answer is the requests that it tells of."""
+    state, told = LogState(), list[object]()
+    for event in session.events():
+        if _was_sent(event):
+            told.append(_frozen(request_of(state)))
+        state.apply(event)
+    assert _comparable(state) == _comparable(session.state), "the fold isn't the live state"
     assert session.state.turn is None, "a turn is still open"
+    return told
 
 
 def _comparable(state: LogState) -> object:
     return attrs.asdict(state, recurse=False, filter=lambda field, _: field.name != "surface")
 
 
-def _check_requests(sessions: Iterable[Session], models: Iterable[Model]) -> None:
-    """Every request that a scripted model received is the one that the log tells of (G2)."""
+def _check_requests(told: Sequence[object], models: Iterable[Model]) -> None:
+    """Every request that a scripted model received is the one that a log tells of (G2)."""
     received = [
         _frozen(request)
         for model in models
         if isinstance(model, ScriptedModel)
         for request in model.requests
-    ]
-    told = [
-        _frozen(rebuild_request(session.events(), event.seq))
-        for session in sessions
-        for event in session.events()
-        if _was_sent(event)
     ]
     missing = [request for request in received if request not in told]
     assert not missing, f"a model received what no log tells of: {missing[0]}"
