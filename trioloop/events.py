@@ -472,7 +472,7 @@ class ToolDispatched(EventData):
     """A call's pre-policy is through, and its body may run.
 
     Attributes:
-        call_seq: seq of its `tool/call`.
+        call_seq: seq of its `tool/call` or `tool/ptc-call`.
         arguments: their JSON text, where the policy changed them.
         by: the listeners that did.
     """
@@ -509,28 +509,30 @@ class ToolResultLogged(EventData):
 
 @event("tool/ptc-call")
 class NestedCallStarted(EventData):
-    """A program asks for a call under its parent call.
+    """A call that another call makes, such as one of a program, starts (T5).
 
     Attributes:
         call: its id.
-        parent: the call that runs the program.
+        parent: the call of the answer that it belongs to.
         name: the tool's name.
         arguments: their JSON text.
+        dispatched: no pre-policy follows, so that its body may run at once.
     """
 
     call: CallId
     parent: CallId
     name: str
     arguments: str
+    dispatched: bool
 
 
 @event("tool/ptc-result")
 class NestedResultLogged(EventData):
-    """The result of a program's call, which the program sees and the model doesn't.
+    """The one result of a nested call, which its program sees and the model doesn't.
 
     Attributes:
         call: the call's id.
-        parent: the call that runs the program.
+        parent: the call of the answer that it belongs to.
         content: what it gave.
         is_error: whether it failed.
         code: how it ended, where it wasn't by a plain result.

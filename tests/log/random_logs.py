@@ -287,11 +287,15 @@ class Walk:
         if not call.dispatched:
             return (ToolDispatched(call.call_seq, "{}" if self.chance() else None, "x"),)
         nested = call.nested or {}
-        for id, answered in nested.items():
-            if not answered and self.chance():
+        for id in call.unanswered:
+            if self.chance():
                 return (NestedResultLogged(id, call.block.call, (TextBlock("in"),)),)
+        waiting = [seq for seq, one in (step.nested or {}).items() if not one.dispatched]
+        waiting = [seq for seq in waiting if not (step.nested or {})[seq].answered]
+        if waiting and self.chance():
+            return (ToolDispatched(waiting[0]),)
         new = nested_call_id(call.block.call, len(nested))
-        return (NestedCallStarted(new, call.block.call, "look", "{}"),)
+        return (NestedCallStarted(new, call.block.call, "look", "{}", self.chance()),)
 
     def answer_call(self) -> tuple[EventData, ...]:
         """The next result is recorded."""
@@ -299,6 +303,8 @@ class Walk:
         assert step is not None
         assert step.next_result is not None
         call = step.calls[step.next_result]
+        for id in call.unanswered:
+            return (NestedResultLogged(id, call.block.call, (TextBlock("in"),)),)
         recorded = result(step.next_result, call.call_seq)
         if self.pick(8) == 0:
             return (

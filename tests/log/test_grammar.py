@@ -139,8 +139,8 @@ REFUSED: list[tuple[Callable[[], LogWriter], EventData, str]] = [
     (calling, result(A.call, 3), "T5"),
     (called, result(A.call, None), "T5"),
     (called, result(B.call, None), "G4"),
-    (calling, NestedCallStarted(CallId("n"), A.call, "look", "{}"), "T5"),
-    (called, NestedCallStarted(B.call, A.call, "look", "{}"), "T5"),
+    (calling, NestedCallStarted(CallId("n"), A.call, "look", "{}", True), "T5"),
+    (called, NestedCallStarted(B.call, A.call, "look", "{}", True), "T5"),
     (called, NestedResultLogged(CallId("n"), A.call, (TextBlock("x"),)), "G4"),
     (turn, result(A.call, None), "G4"),
 ]

@@ -138,12 +138,19 @@ def test_a_dispatch_cites_its_call_once() -> None:
 def test_nested_calls_lie_inside_their_parent() -> None:
     writer = called()
     seq = writer.seq
-    inner = NestedCallStarted(CallId("call_1_1_0_0"), A.call, "look", "{}")
+    inner = NestedCallStarted(CallId("call_1_1_0_0"), A.call, "look", "{}", dispatched=False)
     done = NestedResultLogged(inner.call, A.call, (TextBlock("x"),))
     writer.add(inner)
     with pytest.raises(GrammarError, match="T5"):
         writer.add(inner)
+    with pytest.raises(GrammarError, match="first"):
+        writer.add(result(A.call, seq))
+    writer.add(ToolDispatched(writer.seq))
+    with pytest.raises(GrammarError, match="T5"):
+        writer.add(ToolDispatched(writer.seq - 1))
     writer.add(done)
+    with pytest.raises(GrammarError, match="T5"):
+        writer.add(ToolDispatched(writer.seq - 2))
     with pytest.raises(GrammarError, match="G4"):
         writer.add(done)
     writer.add(result(A.call, seq))

@@ -18,6 +18,8 @@ from trioloop.events import (
     Event,
     EventData,
     InboxSpliced,
+    NestedCallStarted,
+    NestedResultLogged,
     PendingMessage,
     StepEnded,
     StepStarted,
@@ -27,10 +29,10 @@ from trioloop.events import (
     Unadmitted,
     UserMessageLogged,
 )
-from trioloop.ids import MessageId
+from trioloop.ids import MessageId, nested_call_id
 from trioloop.log.fold import LogState, fold
 from trioloop.log.repair import repair
-from trioloop.messages import ToolCallBlock
+from trioloop.messages import TextBlock, ToolCallBlock
 
 INTERRUPTED = TurnEnded(1, "interrupted")
 
@@ -146,6 +148,31 @@ def test_only_missing_results_are_given_in_order_and_say_what_is_known() -> None
         ("call_1_1_3", "TOOL_NOT_STARTED", None, True),
     ]
     assert (step_end, turn_end) == (StepEnded(1, 1), INTERRUPTED)
+
+
+def test_the_calls_that_a_call_made_are_answered_before_it_even_if_it_runs_again() -> None:
+    writer = LogWriter()
+    writer.open_turn("m1")
+    writer.admit()
+    writer.add(answer_calls(1, 1, 1))
+    outer = call_block(1, 1, 0)
+    writer.add(started(outer))
+    for index, dispatched in enumerate([True, True, False]):
+        inner = nested_call_id(outer.call, index)
+        writer.add(NestedCallStarted(inner, outer.call, "look", "{}", dispatched))
+    writer.add(NestedResultLogged(nested_call_id(outer.call, 0), outer.call, (TextBlock("x"),)))
+    told = [
+        (one.call, one.code)
+        for one in repair(writer.events)
+        if isinstance(one, NestedResultLogged | ToolResultLogged)
+    ]
+    nested = [("call_1_1_0_1", "TOOL_OUTCOME_UNKNOWN"), ("call_1_1_0_2", "TOOL_NOT_STARTED")]
+    assert told == [*nested, ("call_1_1_0", "TOOL_OUTCOME_UNKNOWN")]
+    again = repair(writer.events, rerun=lambda call: True)
+    assert [one.call for one in again if isinstance(one, NestedResultLogged)] == [
+        id for id, _ in nested
+    ]
+    assert len(again) == 2
 
 
 def test_calls_that_are_run_again_stay_open_with_all_behind_them() -> None:

@@ -28,7 +28,7 @@ def fact(session: str, seq: int) -> EventData:
     if seq == 0:
         return SessionOpened(format=FORMAT, session=session, created=0)
     text = "x" * (2 * BLOB_BYTES if seq % 25 == 0 else seq % 200)
-    return NestedCallStarted(CallId(f"c{seq}"), CallId("parent"), session, text)
+    return NestedCallStarted(CallId(f"c{seq}"), CallId("parent"), session, text, True)
 
 
 def payload(session: str, seq: int) -> bytes:

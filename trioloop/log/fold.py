@@ -34,7 +34,16 @@ from trioloop.events import (
 )
 from trioloop.log.grammar import CHECKS, Check, following
 from trioloop.log.phases import Phase
-from trioloop.log.state import NO_USAGE, Claimed, Fate, OpenCall, OpenStep, OpenTurn, State
+from trioloop.log.state import (
+    NO_USAGE,
+    Claimed,
+    Fate,
+    NestedCall,
+    OpenCall,
+    OpenStep,
+    OpenTurn,
+    State,
+)
 from trioloop.messages import ToolResultMessage
 
 __all__ = ["Claimed", "Fate", "LogState", "OpenCall", "OpenStep", "OpenTurn", "check", "fold"]
@@ -266,7 +275,9 @@ def _call(state: State, event: Event, data: ToolCallStarted) -> None:
 
 
 def _dispatch(state: State, event: Event, data: ToolDispatched) -> None:
-    _open_step(state).starts[data.call_seq].dispatched = True
+    step = _open_step(state)
+    call = step.starts.get(data.call_seq) or (step.nested or {})[data.call_seq]
+    call.dispatched = True
 
 
 def _result(state: State, event: Event, data: ToolResultLogged) -> Phase:
@@ -286,16 +297,19 @@ def _result(state: State, event: Event, data: ToolResultLogged) -> Phase:
 
 
 def _nested_call(state: State, event: Event, data: NestedCallStarted) -> None:
-    parent = _open_step(state).calls[data.parent]
+    step = _open_step(state)
+    parent = step.calls[data.parent]
     if parent.nested is None:
         parent.nested = {}
-    parent.nested[data.call] = False
+    if step.nested is None:
+        step.nested = {}
+    parent.nested[data.call] = step.nested[event.seq] = NestedCall(data.dispatched)
 
 
 def _nested_result(state: State, event: Event, data: NestedResultLogged) -> None:
     nested = _open_step(state).calls[data.parent].nested
     assert nested is not None
-    nested[data.call] = True
+    nested[data.call].answered = True
 
 
 def _open_step(state: State) -> OpenStep:

@@ -274,11 +274,13 @@ def _call(state: State, event: Event, data: ToolCallStarted) -> None:
 
 
 def _dispatch(state: State, event: Event, data: ToolDispatched) -> None:
-    call = _step(state).starts.get(data.call_seq)
-    if call is None or call.result is not None:
-        refuse(event, "T5", "the seq of the tool/call of an open call", str(data.call_seq))
-    if call.dispatched:
-        refuse(event, "T5", f"one dispatch of {call.block.call!r}", "another one")
+    step = _step(state)
+    call = step.starts.get(data.call_seq)
+    nested = (step.nested or {}).get(data.call_seq)
+    if (call is None or call.result is not None) and (nested is None or nested.answered):
+        refuse(event, "T5", "the seq of the start of an open call", str(data.call_seq))
+    if (call is not None and call.dispatched) or (nested is not None and nested.dispatched):
+        refuse(event, "T5", "one dispatch of a call", f"another one of {data.call_seq}")
 
 
 def _result(state: State, event: Event, data: ToolResultLogged) -> None:
@@ -293,6 +295,8 @@ def _result(state: State, event: Event, data: ToolResultLogged) -> None:
     if data.call_seq != step.calls[call].call_seq:
         expected = f"call_seq {step.calls[call].call_seq}"
         refuse(event, "T5", expected, f"call_seq {data.call_seq}")
+    if step.nested is not None and (open_calls := step.calls[call].unanswered):
+        refuse(event, "G4", f"the result of {open_calls[0]!r} first", f"that of {call!r}")
     return None
 
 
@@ -315,7 +319,8 @@ def _nested_call(state: State, event: Event, data: NestedCallStarted) -> None:
 
 def _nested_result(state: State, event: Event, data: NestedResultLogged) -> None:
     parent = _open_call(state, event, data.parent)
-    if (parent.nested or {}).get(data.call) is not False:
+    nested = (parent.nested or {}).get(data.call)
+    if nested is None or nested.answered:
         refuse(event, "G4", "the one result of a nested call that is open", repr(data.call))
 
 

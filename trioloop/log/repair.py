@@ -4,10 +4,18 @@ Pure: read from the folded log, given back as the facts to append. A log with on
 of its repair behind it repairs to the same end, so a crash during a repair does no harm.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from trioloop.codes import ToolCode
-from trioloop.events import Event, EventData, StepEnded, ToolResultLogged, TurnEnded, Unadmitted
+from trioloop.events import (
+    Event,
+    EventData,
+    NestedResultLogged,
+    StepEnded,
+    ToolResultLogged,
+    TurnEnded,
+    Unadmitted,
+)
 from trioloop.log.fold import LogState, fold
 from trioloop.log.inbox import put_back
 from trioloop.log.state import OpenCall, OpenTurn
@@ -48,8 +56,9 @@ def repair(
     if turn.step is None:
         return (*restored, _turn_end(turn))
     unanswered = [turn.step.calls[block.call] for block in turn.step.unanswered]
-    results: list[ToolResultLogged] = []
+    results: list[EventData] = []
     for call in unanswered:
+        results.extend(_lost_nested(call))
         if call.dispatched and rerun(call.block):
             return (*restored, *results)
         results.append(lost_result(call))
@@ -58,15 +67,22 @@ def repair(
 
 def lost_result(call: OpenCall) -> ToolResultLogged:
     """The result of a call whose process died."""
-    code: ToolCode
-    code, text = (
-        ("TOOL_OUTCOME_UNKNOWN", _UNKNOWN)
-        if call.dispatched
-        else ("TOOL_NOT_STARTED", _NOT_STARTED)
-    )
+    code, text = _lost(call.dispatched)
     return ToolResultLogged(
         call.block.call, (TextBlock(text),), is_error=True, code=code, call_seq=call.call_seq
     )
+
+
+def _lost_nested(call: OpenCall) -> Iterator[NestedResultLogged]:
+    """The results of the calls that a call had made and not seen the end of."""
+    for id in call.unanswered:
+        assert call.nested is not None
+        code, text = _lost(call.nested[id].dispatched)
+        yield NestedResultLogged(id, call.block.call, (TextBlock(text),), is_error=True, code=code)
+
+
+def _lost(dispatched: bool) -> tuple[ToolCode, str]:
+    return ("TOOL_OUTCOME_UNKNOWN", _UNKNOWN) if dispatched else ("TOOL_NOT_STARTED", _NOT_STARTED)
 
 
 def _turn_end(turn: OpenTurn) -> TurnEnded:

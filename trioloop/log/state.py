@@ -69,6 +69,19 @@ class Claimed:
 
 
 @attrs.define
+class NestedCall:
+    """A call that a call of the open step has made.
+
+    Attributes:
+        dispatched: its body may have begun.
+        answered: whether it has its result.
+    """
+
+    dispatched: bool
+    answered: bool = False
+
+
+@attrs.define
 class OpenCall:
     """A call of the open step.
 
@@ -78,7 +91,7 @@ class OpenCall:
         call_seq: seq of its `tool/call`; None: it has not started.
         dispatched: its body may have begun.
         result: its result, once it is recorded.
-        nested: the calls of its program, each with whether it has its result; None: it made none.
+        nested: the calls that it has made, by id, in order of their starts; None: it made none.
     """
 
     block: ToolCallBlock
@@ -86,7 +99,13 @@ class OpenCall:
     call_seq: int | None = None
     dispatched: bool = False
     result: ToolResultLogged | None = None
-    nested: dict[CallId, bool] | None = None
+    nested: dict[CallId, NestedCall] | None = None
+
+    @property
+    def unanswered(self) -> tuple[CallId, ...]:
+        """The calls that it has made and that have no result, in order of their starts."""
+        nested = self.nested or {}
+        return tuple(id for id, call in nested.items() if not call.answered)
 
 
 @attrs.define
@@ -104,6 +123,7 @@ class OpenStep:
         calls: the calls of the answer by id, in model order.
         order: their ids.
         starts: the calls that have started, by the seq of their `tool/call`.
+        nested: the calls that those have made, by the seq of their `tool/ptc-call`; None: none.
         answered: how many of them have their result.
     """
 
@@ -117,6 +137,7 @@ class OpenStep:
     calls: dict[CallId, OpenCall] = attrs.Factory(dict)
     order: tuple[CallId, ...] = ()
     starts: dict[int, OpenCall] = attrs.Factory(dict)
+    nested: dict[int, NestedCall] | None = None
     answered: int = 0
 
     @property
