@@ -44,7 +44,8 @@ class Limits:
         pauses_max: steps of one turn that go on after a pause of the model (P17).
         grace_s: how long a body may go on after its cancel before it is abandoned (T13).
         post_s: how long the post-policies of ended bodies may take after a cancel (T9).
-        close_s: how long a runtime takes to flush and unlock when it is left (R9).
+        close_s: how long a runtime takes, once work has ended, to flush and unlock when it is left
+            (P18); a tenth of it is kept for unlocking and closing connections.
         stuck_warning_s: how often something that swallows its cancel is named in `logging` (H6).
         strays_max: abandoned threads that may run on beside the pool (T13).
         tool_threads_max: threads of synchronous tools, over all agents.

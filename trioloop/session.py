@@ -6,6 +6,7 @@ order, and what they append themselves comes after the events that they saw.
 """
 
 import logging
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -14,7 +15,7 @@ import attrs
 import trio
 
 from trioloop.codec import seal
-from trioloop.errors import GrammarError, InvalidInputError, StoreError
+from trioloop.errors import AgentDisposedError, GrammarError, InvalidInputError, StoreError
 from trioloop.events import (
     AssistantAttemptLogged,
     AssistantMessageLogged,
@@ -62,6 +63,7 @@ class Session:
         "_grown",
         "_holds_history",
         "_journal",
+        "_released",
         "_warn_at",
         "closed",
         "failure",
@@ -85,6 +87,7 @@ class Session:
         self._events: list[Event] = []
         self._journal: Journal | None = None
         self._holds_history = False
+        self._released = False
         self._grown: trio.Event | None = None  # made only while somebody waits
         self._delivery = _Delivery()
 
@@ -169,10 +172,16 @@ class Session:
             The events, with their places in the log.
 
         Raises:
+            AgentDisposedError: its agent was disposed of, so that the session is written no more.
             GrammarError: a fact may not stand here (G1), or rewrites the history while a model
                 reads it.
             EventEncodingError: a fact holds a value that is no strict JSON.
         """
+        if self._released:
+            raise AgentDisposedError(
+                f"session {self.name!r} was given back when its agent was disposed of: "
+                f"resume_agent({self.name!r}) goes on with it"
+            )
         time = max(self._clock(), self.state.time)
         sealed = [seal(Event(seq, time, fact)) for seq, fact in enumerate(facts, self.seq + 1)]
         events = tuple(event for event, _ in sealed)
@@ -272,24 +281,28 @@ class Session:
             await self._journal.retry()
         self.failure = None
 
-    async def release(self) -> None:
+    async def release(self, *, by: float = math.inf) -> None:
         """Make everything durable if the store lets us, and give the lease back. A checkpoint.
 
-        What couldn't be made durable is named in `logging` (D3).
+        Nothing can be appended any more. What couldn't be made durable is named in `logging` (D3).
+
+        Args:
+            by: on Trio's clock, when the lease is given back at the latest.
         """
+        self._released = True
         try:
             if self._journal is not None:
-                await self._flush(self._journal)
+                await self._flush(self._journal, by)
         finally:
             self.closed = True
             self.wake_readers()
 
-    async def _flush(self, journal: Journal) -> None:
+    async def _flush(self, journal: Journal, by: float) -> None:
         try:
             await journal.checkpoint()
         except StoreError as error:
             _log.warning("session %r was left before it was durable: %s", self.name, error)
-        await journal.release()
+        await journal.release(by=by)
 
     def store_failed(self, error: StoreError) -> None:
         """Told by the writer, once for each failure."""

@@ -7,6 +7,7 @@ from trio.testing import MockClock
 from tests.agent.reading import ends, pass_waits, pending, reasons, status, types
 from trioloop.agent.notifications import Disposed, StatusChanged
 from trioloop.errors import AgentDisposedError, SessionLockedError
+from trioloop.events import TurnStarted
 from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import Decision, PreStep, TurnStopping
 from trioloop.store import MemoryStore
@@ -105,6 +106,21 @@ async def test_sends_are_refused_from_the_moment_that_disposal_begins(
             await trio.lowlevel.checkpoint()
             with pytest.raises(AgentDisposedError):
                 agent.steer("x")
+
+
+async def test_the_log_of_a_disposed_agent_takes_nothing_more(autojump_clock: MockClock) -> None:
+    store = MemoryStore()
+    async with open_test_runtime(model=ScriptedModel([Text("hi")]), store=store) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.followup("one")
+        await agent.wait_idle()
+        await agent.dispose()
+        before = agent.session.events()
+        with pytest.raises(AgentDisposedError, match="resume_agent"):
+            agent.session.append(TurnStarted(2))
+        assert agent.session.events() == before
+        resumed = await runtime.resume_agent("a")
+        assert resumed.session.events() == before
 
 
 async def test_disposals_at_once_share_one_end(autojump_clock: MockClock) -> None:

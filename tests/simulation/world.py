@@ -43,7 +43,7 @@ LIMITS = Limits(
     queue_messages_max=30,
 )
 # Bodies have their time, then each part of the end: settling, releasing, writing, unlocking.
-LEFT_WITHIN_S = LIMITS.grace_s + LIMITS.post_s + 4 * LIMITS.close_s
+LEFT_WITHIN_S = LIMITS.grace_s + LIMITS.post_s + LIMITS.close_s
 DONE_AFTER_S = 300.0  # more than any script takes, but for models that stall
 
 

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 import trio
 
 from trioloop.agent.announcing import Announcer
+from trioloop.agent.closing import Closing
 from trioloop.agent.composing import composed
 from trioloop.agent.mailbox import Mailbox
 from trioloop.agent.notifications import Disposed, Settled
@@ -63,7 +64,11 @@ class Agent:
         self._config = config
         self._announcer = Announcer(session, surroundings)
         self._supervisor = Supervisor(
-            session, self._announcer, self._make_resources, self._driver_failed
+            session,
+            self._announcer,
+            self._make_resources,
+            self._driver_failed,
+            Closing(surroundings.limits, surroundings.closing),
         )
         self._disposal: trio.Event | None = None  # made when disposal begins, set when it is over
         self._hooks: Hooks | None = None
@@ -338,6 +343,7 @@ class Agent:
         if self._disposal is None:
             self.cancel(cause, discard_inbox=discard_inbox)
             self._supervisor.leave()
+            self._supervisor.closing.begin()
             self._disposal = trio.Event()
             self._surroundings.nursery.start_soon(self._finish_disposal, self._disposal)
         return self._disposal
@@ -348,8 +354,9 @@ class Agent:
         with trio.CancelScope(shield=True):
             await self._supervisor.wait_idle()
             await self._supervisor.maintain_nothing()
-            with trio.move_on_after(self._surroundings.limits.close_s):
-                await self.session.release()
+            by = self._supervisor.closing.flushed_by
+            with trio.move_on_at(by):
+                await self.session.release(by=by)
         self._surroundings.forget(self.name)
         self._announcer.tell(Disposed(self.name))
         self._announcer.close()

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import trio
 
+from trioloop.agent.closing import Closing
 from trioloop.agent.notifications import Settled
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal, enter
@@ -51,6 +52,11 @@ class Desk(Protocol):
 
     def turn_opens(self, signal: TurnSignal) -> None:
         """Take the signal of the turn that is about to open, before its first event."""
+        ...
+
+    @property
+    def closing(self) -> Closing:
+        """How long what follows the end of work may take."""
         ...
 
     def chain_settled(self, settled: Settled, fault: Exception | None) -> None:
@@ -123,17 +129,19 @@ def _next_step_alone(resources: Resources) -> tuple[EventData, ...]:
 async def _settle(desk: Desk, first_seq: int, closed: Closed) -> None:
     """Wait until the chain is durable, then tell its outcome.
 
-    The wait is shielded, so that a cancelled turn is durable too, and bounded by `close_s` (D2).
+    The wait is shielded, so that a cancelled turn is durable too, and bounded by `close_s` (D2),
+    which it shares with a disposal behind it (P18).
     """
     session, limits = desk.resources.session, desk.resources.limits
     store_error: str | None = None
-    with trio.CancelScope(shield=True, deadline=trio.current_time() + limits.close_s) as scope:
+    desk.closing.begin()
+    with trio.CancelScope(shield=True, deadline=desk.closing.flushed_by) as scope:
         try:
             await session.checkpoint()
         except StoreError as error:
             store_error = str(error)
     if scope.cancelled_caught:
-        store_error = f"not durable within {limits.close_s} s"
+        store_error = f"not durable within the {limits.close_s:g} s of close_s"
     fault = closed.raised if isinstance(closed.raised, Exception) else None
     settled = settlement(session.name, session.events(first_seq - 1), closed.ending, store_error)
     desk.chain_settled(settled, fault)

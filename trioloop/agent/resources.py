@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import attrs
 import trio
 
+from trioloop.agent.closing import Closing
 from trioloop.agent.watching import Notifications
 from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig
@@ -58,6 +59,7 @@ class Surroundings:
         token: for sends from other threads.
         forget: deregisters an agent that was disposed of.
         fault: told of a fault of our own in an agent's driver (R10).
+        closing: how long what follows the end of all work may take.
     """
 
     nursery: trio.Nursery
@@ -74,6 +76,7 @@ class Surroundings:
     approver: Approver | None
     forget: Callable[[SessionId], None]
     fault: Callable[[SessionId, BaseException], None]
+    closing: Closing
 
 
 @attrs.frozen(eq=False, kw_only=True)

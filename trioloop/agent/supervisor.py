@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 import trio
 
 from trioloop.agent.announcing import Announcer
+from trioloop.agent.closing import Closing
 from trioloop.agent.driver import drive
 from trioloop.agent.notifications import Settled, StatusChanged
 from trioloop.agent.resources import Resources
@@ -34,8 +35,10 @@ class Supervisor:
         announcer: tells of what happens.
         make_resources: what a driver works with, made when one starts.
         on_fault: told of a fault of our own in the driver (R10).
+        closing: how long what follows the end of work may take.
 
     Attributes:
+        closing: as given.
         status: whether the agent works (S2).
         resources: what the running driver works with; None while idle.
         leaving: disposal has begun, so no further turn opens.
@@ -55,6 +58,7 @@ class Supervisor:
         "_turned_idle",
         "_waiting",
         "_working",
+        "closing",
         "leaving",
         "status",
     )
@@ -65,7 +69,9 @@ class Supervisor:
         announcer: Announcer,
         make_resources: Callable[[], Resources],
         on_fault: Callable[[Exception], None],
+        closing: Closing,
     ) -> None:
+        self.closing = closing
         self.status: Literal["idle", "running"] = "idle"
         self.leaving = False
         self._session = session
@@ -136,8 +142,11 @@ class Supervisor:
         """
         async with self.between_turns:
             with trio.CancelScope() as self._maintenance:
-                if not self.leaving:
-                    return await job()
+                try:
+                    if not self.leaving:
+                        return await job()
+                finally:
+                    self.closing.begin()
         raise AgentDisposedError(f"{self._session.name!r} was disposed of during maintenance")
 
     async def maintain_nothing(self) -> None:

@@ -1,8 +1,8 @@
 """The lifetime of a runtime: services first, agents inside them, and how it is left (R9).
 
 It leaves in reverse: agents are disposed of, then what is appended is flushed, then the store is
-unlocked and the models' connections are closed. Exceptions of the application's own come out as
-they went in.
+unlocked and the models' connections are closed, all of it within one `close_s` of the last work's
+end (P18). Exceptions of the application's own come out as they went in.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import trio
 
+from trioloop.agent.closing import Closing
 from trioloop.agent.signal import HOST_CANCELLED
 from trioloop.limits import Limits
 from trioloop.ports import Closable, Model, SessionStore
@@ -19,7 +20,7 @@ from trioloop.store.writer import StoreWriter
 
 @asynccontextmanager
 async def lifetime(
-    make_runtime: Callable[[trio.Nursery, StoreWriter], Runtime],
+    make_runtime: Callable[[trio.Nursery, StoreWriter, Closing], Runtime],
     *,
     store: SessionStore,
     models: Iterable[Model],
@@ -28,20 +29,22 @@ async def lifetime(
     """A runtime in nurseries of its own, for as long as the block is open.
 
     Args:
-        make_runtime: given the nursery of the agents and the store's writer.
+        make_runtime: given the nursery of the agents, the store's writer, and the time that the
+            end may take.
         store: where sessions are kept; closed in the end.
         models: closed in the end, where they keep connections.
-        limits: `close_s` bounds each part of the end.
+        limits: `close_s` bounds the end.
     """
+    closing = Closing(limits)
     left_with: BaseException | None = None
     try:
         async with (
-            _closing(models, limits),
-            _writing(store, limits) as writer,
+            _connected(models, closing),
+            _writing(store, limits, closing) as writer,
             _serving() as services,
             trio.open_nursery() as nursery,
         ):
-            runtime = make_runtime(nursery, writer)
+            runtime = make_runtime(nursery, writer, closing)
             services.start_soon(runtime.name_stray_threads)
             try:
                 yield runtime
@@ -95,20 +98,22 @@ async def _serving() -> AsyncIterator[trio.Nursery]:
 
 
 @asynccontextmanager
-async def _closing(models: Iterable[Model], limits: Limits) -> AsyncIterator[None]:
+async def _connected(models: Iterable[Model], closing: Closing) -> AsyncIterator[None]:
     """Models whose connections are closed in the end; they open anew when they are next asked."""
     try:
         yield
     finally:
         # Sockets must close even where the host has been cancelled; bounded by close_s.
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + limits.close_s):
+        with trio.CancelScope(shield=True, deadline=closing.closed_by):
             for model in models:
                 if isinstance(model, Closable):
                     await model.aclose()
 
 
 @asynccontextmanager
-async def _writing(store: SessionStore, limits: Limits) -> AsyncIterator[StoreWriter]:
+async def _writing(
+    store: SessionStore, limits: Limits, closing: Closing
+) -> AsyncIterator[StoreWriter]:
     """The store's writer, which outlives every agent; then the store is closed."""
     writer = StoreWriter(store, limits)
     try:
@@ -117,8 +122,8 @@ async def _writing(store: SessionStore, limits: Limits) -> AsyncIterator[StoreWr
             try:
                 yield writer
             finally:
-                writer.close()
+                writer.close(by=closing.flushed_by)
     finally:
         # Unlocking must happen even where the host has been cancelled; bounded by close_s.
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + limits.close_s):
+        with trio.CancelScope(shield=True, deadline=closing.closed_by):
             await store.aclose()

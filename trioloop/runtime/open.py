@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import trio
 
+from trioloop.agent.closing import Closing
 from trioloop.errors import InvalidInputError
 from trioloop.events import CallConfig
 from trioloop.hooks.points import Hooks
@@ -75,7 +76,7 @@ async def open_runtime(
     known = table([*([] if main is None else [main]), *map(_required, models)])
     home = _store(store, durability)
 
-    def make_runtime(nursery: trio.Nursery, writer: StoreWriter) -> Runtime:
+    def make_runtime(nursery: trio.Nursery, writer: StoreWriter, closing: Closing) -> Runtime:
         return Runtime(
             nursery=nursery,
             opener=SessionOpener(home, writer, clock, limits),
@@ -84,6 +85,7 @@ async def open_runtime(
             limits=limits,
             ids=ids or Ids(),
             approver=approver,
+            closing=closing,
         )
 
     living = lifetime(make_runtime, store=home, models=known.values(), limits=limits)

@@ -11,6 +11,7 @@ from typing import Any
 import trio
 
 from trioloop.agent.agent import Agent
+from trioloop.agent.closing import Closing
 from trioloop.agent.notifications import Created
 from trioloop.agent.resources import Surroundings
 from trioloop.agent.watching import Notifications, Watch
@@ -59,6 +60,7 @@ class Runtime:
         limits: Limits,
         ids: Ids,
         approver: Approver | None,
+        closing: Closing,
     ) -> None:
         self.hooks = Hooks()
         self.tools = ToolRegistry()
@@ -68,7 +70,8 @@ class Runtime:
         self.faults: list[BaseException] = []
         self._agents: dict[SessionId, Agent] = {}
         self._opening: set[SessionId] = set()
-        self._closing = False
+        self._closed = False
+        self._closing = closing
         self._config = config
         self._opener = opener
         self._surroundings = Surroundings(
@@ -86,6 +89,7 @@ class Runtime:
             approver=approver,
             forget=self._forget,
             fault=self._fault,
+            closing=closing,
         )
 
     @property
@@ -194,8 +198,8 @@ class Runtime:
             session = await opening()
         finally:
             self._opening.discard(name)
-        if self._closing:  # meanwhile: nobody else would give the lease back
-            await session.release()
+        if self._closed:  # meanwhile: nobody else would give the lease back
+            await session.release(by=self._closing.flushed_by)
             self._check_open()
         agent = Agent(session, self._surroundings, config or self._config, own_tools)
         self._agents[name] = agent
@@ -203,7 +207,7 @@ class Runtime:
         return agent
 
     def _check_open(self) -> None:
-        if self._closing:
+        if self._closed:
             raise RuntimeClosedError("this runtime was left: open another one")
 
     async def wait_idle(self) -> None:
@@ -237,7 +241,8 @@ class Runtime:
 
     def begin_closing(self, cause: str) -> None:
         """Dispose of every agent; the nursery waits for them."""
-        self._closing = True
+        self._closed = True
+        self._closing.begin()
         for agent in self._agents.values():
             agent.begin_disposal(cause)
 

@@ -4,6 +4,7 @@ Appending is synchronous. When and with whom rows are committed is the writer's 
 """
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -127,11 +128,14 @@ class Journal:
             await self._writer.retry()
         await self.checkpoint()
 
-    async def release(self) -> None:
+    async def release(self, *, by: float = math.inf) -> None:
         """Make everything durable, then give the lease back. A checkpoint.
 
         The lease is given back even where the store fails or this is cancelled; `logging` then
         tells what isn't durable.
+
+        Args:
+            by: on Trio's clock, when giving back ends at the latest, whether it is through or not.
         """
         why = "it was released before its last commit"
         try:
@@ -141,7 +145,7 @@ class Journal:
         finally:
             self.warn(why)
             # Nobody else would give the lease back, and it takes no longer than this.
-            with trio.move_on_after(_GIVE_BACK_S, shield=True):
+            with trio.move_on_at(min(by, trio.current_time() + _GIVE_BACK_S), shield=True):
                 await self._writer.give_back(self)
 
     def _raise_failure(self) -> None:

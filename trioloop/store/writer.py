@@ -77,8 +77,8 @@ class StoreWriter:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit until closed, whatever is cancelled around it (R9).
 
-        After `close` it has `close_s` for what is left; a commit that hangs longer is abandoned,
-        and `logging` tells what isn't durable.
+        After `close` it has a bounded time for what is left; a commit that hangs longer is
+        abandoned, and `logging` tells what isn't durable.
         """
         try:
             with self._scope:
@@ -89,11 +89,15 @@ class StoreWriter:
         finally:
             self._end()
 
-    def close(self) -> None:
-        """Commit what is appended, then end. Synchronous; closing again does nothing."""
+    def close(self, *, by: float | None = None) -> None:
+        """Commit what is appended, then end. Synchronous; closing again does nothing.
+
+        Args:
+            by: on Trio's clock, when it ends at the latest; None: `close_s` from now.
+        """
         if not self._closing:
             self._closing = True
-            self._scope.deadline = trio.current_time() + self._limits.close_s
+            self._scope.deadline = trio.current_time() + self._limits.close_s if by is None else by
             self._collect_kept()
             self._wake.set()
 
