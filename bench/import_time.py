@@ -4,20 +4,21 @@ import os
 import resource
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncGenerator
 
 import trio
 
-from bench.report import Figure, Timed, alternate
+from bench.report import Figure, compared
+from bench.timing import Effort, Spent, Timed, alternate
 
 NAME = "import-time"
-RUNS = 15
 OURS = "import trioloop"
 BASELINE = "import trio, httpx, msgspec"
 COUNT = "; import sys; print(len(sys.modules))"
 
 
-async def run() -> AsyncIterator[Figure]:
+async def run(effort: Effort) -> AsyncGenerator[Figure, None]:
     """CPU of a Python that imports trioloop, and of one that imports the baseline.
 
     Both read bytecode that the warm-up wrote.
@@ -25,31 +26,27 @@ async def run() -> AsyncIterator[Figure]:
     with tempfile.TemporaryDirectory() as bytecode:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        ours, baseline = await alternate(
-            _cpu_of(OURS, environment), _cpu_of(BASELINE, environment), RUNS
+        timings = await alternate(
+            _spent_by(OURS, environment), _spent_by(BASELINE, environment), effort.runs
         )
-        facts: dict[str, float | int | str] = {
-            "modules": await _modules(OURS, environment),
-            "baseline_modules": await _modules(BASELINE, environment),
-        }
-    yield Figure(
-        bench=NAME,
-        case="trioloop",
-        unit="ms",
-        values=tuple(ours),
-        versus=BASELINE,
-        baseline=tuple(baseline),
-        facts=facts,
-    )
+        yield compared(
+            NAME,
+            "trioloop",
+            timings,
+            unit="ms",
+            versus=BASELINE,
+            modules=await _modules(OURS, environment),
+            baseline_modules=await _modules(BASELINE, environment),
+        )
 
 
-def _cpu_of(code: str, environment: dict[str, str]) -> Timed:
-    async def timed() -> float:
-        before = _cpu_of_children()
+def _spent_by(code: str, environment: dict[str, str]) -> Timed:
+    async def once() -> Spent:
+        cpu, wall = _cpu_of_children(), time.perf_counter()
         await trio.run_process([sys.executable, "-c", code], env=environment)
-        return (_cpu_of_children() - before) * 1e3
+        return Spent(_cpu_of_children() - cpu, time.perf_counter() - wall)
 
-    return timed
+    return once
 
 
 def _cpu_of_children() -> float:

@@ -1,11 +1,12 @@
 """pool-barriers: 56 concurrent calls with 8 barriers between them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import trio
 
 from bench.raw_trio import workers
-from bench.report import Figure, alternate, wall_time
+from bench.report import Figure, compared
+from bench.timing import Effort, alternate, timed
 from trioloop.tools.pool import Call, run_calls
 
 NAME = "pool-barriers"
@@ -13,7 +14,6 @@ LIMIT = 8
 GROUPS = 8
 GROUP_SIZE = 7
 SECONDS = 0.010
-RUNS = 7
 
 
 async def body(index: int) -> None:
@@ -21,19 +21,28 @@ async def body(index: int) -> None:
     await trio.sleep(SECONDS)
 
 
-async def run() -> AsyncIterator[Figure]:
+async def run(effort: Effort) -> AsyncGenerator[Figure, None]:
     """The one case."""
+    groups = effort.size(GROUPS)
     group = [*[Call(body, (0,))] * GROUP_SIZE, Call(body, (0,), "barrier")]
-    calls = group * GROUPS
-    ours, baseline = await alternate(
-        wall_time(lambda: run_calls(calls, limit=LIMIT)), wall_time(_by_hand), RUNS
+    timings = await alternate(
+        timed(lambda: run_calls(group * groups, limit=LIMIT)),
+        timed(lambda: _by_hand(groups)),
+        effort.runs,
     )
     # A group overlaps whole, as it is smaller than the limit; its barrier runs behind it.
-    facts: dict[str, float | int | str] = {"ideal_ms": GROUPS * 2 * SECONDS * 1e3}
-    yield Figure(NAME, "groups-8", "ms", tuple(ours), "raw-trio", tuple(baseline), facts)
+    yield compared(
+        NAME,
+        f"groups-{groups}",
+        timings,
+        unit="ms",
+        clock="wall",
+        versus="raw-trio",
+        ideal_ms=groups * 2 * SECONDS * 1e3,
+    )
 
 
-async def _by_hand() -> None:
-    for _ in range(GROUPS):
+async def _by_hand(groups: int) -> None:
+    for _ in range(groups):
         await workers(body, range(GROUP_SIZE), LIMIT)
         await body(0)

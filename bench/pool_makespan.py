@@ -1,18 +1,18 @@
 """pool-makespan: how long 64 calls of different lengths take together."""
 
 import heapq
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import trio
 
 from bench.raw_trio import workers
-from bench.report import Figure, alternate, wall_time
+from bench.report import Figure, compared
+from bench.timing import Effort, alternate, timed
 from trioloop.tools.pool import Call, run_calls
 
 NAME = "pool-makespan"
 LIMIT = 8
 DURATIONS_MS = tuple(index * 37 % 50 + 5 for index in range(64))
-RUNS = 7
 
 
 async def body(index: int) -> None:
@@ -20,21 +20,29 @@ async def body(index: int) -> None:
     await trio.sleep(DURATIONS_MS[index] / 1e3)
 
 
-async def run() -> AsyncIterator[Figure]:
+async def run(effort: Effort) -> AsyncGenerator[Figure, None]:
     """The one case."""
-    calls = [Call(body, (index,)) for index in range(len(DURATIONS_MS))]
-    ours, baseline = await alternate(
-        wall_time(lambda: run_calls(calls, limit=LIMIT)),
-        wall_time(lambda: workers(body, range(len(calls)), LIMIT)),
-        RUNS,
+    count = effort.size(len(DURATIONS_MS))
+    calls = [Call(body, (index,)) for index in range(count)]
+    timings = await alternate(
+        timed(lambda: run_calls(calls, limit=LIMIT)),
+        timed(lambda: workers(body, range(count), LIMIT)),
+        effort.runs,
     )
-    facts: dict[str, float | int | str] = {"list_scheduling_ms": list_scheduling()}
-    yield Figure(NAME, "calls-64", "ms", tuple(ours), "raw-trio", tuple(baseline), facts)
+    yield compared(
+        NAME,
+        f"calls-{count}",
+        timings,
+        unit="ms",
+        clock="wall",
+        versus="raw-trio",
+        list_scheduling_ms=list_scheduling(count),
+    )
 
 
-def list_scheduling() -> float:
-    """The makespan of the calls on a machine without any overhead, in milliseconds."""
+def list_scheduling(count: int) -> float:
+    """The makespan of so many calls on a machine without any overhead, in milliseconds."""
     free = [0.0] * LIMIT
-    for duration in DURATIONS_MS:
+    for duration in DURATIONS_MS[:count]:
         heapq.heapreplace(free, free[0] + duration)
     return max(free)

@@ -1,0 +1,40 @@
+"""Draws figures: an SVG for each benchmark, with bars of ratios and what they wavered between."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bench.report import Figure
+
+
+def plot(figures: Iterable[Figure], folder: Path) -> None:
+    """Write an SVG of ratios for each benchmark into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    by_bench: dict[str, list[Figure]] = {}
+    for figure in figures:
+        by_bench.setdefault(figure.bench, []).append(figure)
+    for bench, its in by_bench.items():
+        _draw(bench, its, folder / f"{bench}.svg")
+
+
+def _draw(bench: str, figures: Sequence[Figure], path: Path) -> None:
+    """Bars of ratios; the line is the baseline, the whiskers the ratios of single runs."""
+    import matplotlib
+    from matplotlib.figure import Figure as Sheet
+
+    ratios = [figure.ratio for figure in figures]
+    below = [max(0.0, figure.ratio - figure.spread[0]) for figure in figures]
+    above = [max(0.0, figure.spread[1] - figure.ratio) for figure in figures]
+    with matplotlib.rc_context({"svg.hashsalt": bench, "svg.fonttype": "none"}):
+        sheet = Sheet(figsize=(7, 1.1 + 0.32 * len(figures)), layout="constrained")
+        axes = sheet.subplots()
+        bars = axes.barh(
+            [figure.case for figure in figures], ratios, xerr=(below, above), color="#4477aa"
+        )
+        axes.bar_label(bars, [f" {ratio:.2f}" for ratio in ratios], padding=2)
+        axes.axvline(1, color="#cc3311", linestyle="--", linewidth=1)
+        axes.margins(x=0.15)
+        axes.invert_yaxis()
+        versus = sorted({figure.versus for figure in figures})
+        axes.set_title(f"{bench}: ratio to {versus[0] if len(versus) == 1 else 'the baseline'}")
+        axes.spines[["top", "right"]].set_visible(False)
+        sheet.savefig(path, metadata={"Date": None})
