@@ -326,14 +326,6 @@ class ToolOutcome:
     additional_contexts: tuple[UserMessage, ...] = ()
 
 
-class Approver(Protocol):
-    """Answers questions of the pre-policy that only a person can answer."""
-
-    async def ask(self, call: CallId, question: str) -> bool:
-        """Whether the call may run. Waits for the answer; cancelling withdraws the question."""
-        ...
-
-
 # The agent, as the floors below it see it
 
 
@@ -364,4 +356,21 @@ class AgentHandle(Protocol):
 
     def cancel(self, cause: str = "user", *, discard_inbox: bool = False) -> None:
         """Cancel the open turn."""
+        ...
+
+
+class Approver(Protocol):
+    """Answers questions of the pre-policy that only a person can answer."""
+
+    async def ask(self, agent: AgentHandle, call: CallId, question: str) -> bool | str:
+        """Whether a call may run. Waits for the answer; cancelling withdraws the question.
+
+        Args:
+            agent: whose call.
+            call: the call's id.
+            question: what is asked.
+
+        Returns:
+            True: it may. False, or words that tell the model why: it may not.
+        """
         ...

@@ -252,3 +252,29 @@ async def test_a_cancelled_read_loses_nothing(autojump_clock: MockClock) -> None
                 await feed.__anext__()
             agent.inject("context")
             assert (await feed.__anext__()).kind == "inserted"
+
+
+async def test_who_comes_in_the_middle_may_have_the_attempt_from_its_beginning(
+    autojump_clock: MockClock,
+) -> None:
+    model = ScriptedModel([[Text("one "), Wait(1), Text("two "), Wait(1), Text("three")]])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.followup("go")
+        await trio.sleep(1.5)
+        async with agent.watch(whole_attempt=True) as feed:
+            read = await read_until(feed, StreamEnded)
+        assert isinstance(read[0], StreamStarted)
+        assert text(read) == "one two three"
+        assert text(read[1:2]) == "one two "
+
+
+async def test_between_attempts_there_is_nothing_to_begin_with(autojump_clock: MockClock) -> None:
+    async with open_test_runtime(model=ScriptedModel([Text("one"), Text("two")])) as runtime:
+        agent = await runtime.create_agent("a")
+        await agent.ask("first")
+        await agent.wait_idle()
+        async with agent.watch(whole_attempt=True) as feed:
+            agent.followup("second")
+            read = await read_until(feed, StreamEnded)
+        assert text(read) == "two"

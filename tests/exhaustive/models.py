@@ -11,7 +11,7 @@ from trioloop.events import CallConfig
 from trioloop.ids import CallId
 from trioloop.log.rebuild import Request
 from trioloop.models.scripted import ScriptedCall, ScriptedModel
-from trioloop.ports import Append, ChunkStream, CommitAnswer
+from trioloop.ports import AgentHandle, Append, ChunkStream, CommitAnswer
 from trioloop.store import MemoryStore
 
 
@@ -59,7 +59,7 @@ class WaitingStore(MemoryStore):
 class WaitingApprover:
     """Lets every call run, slowly."""
 
-    async def ask(self, call: CallId, question: str) -> bool:
+    async def ask(self, agent: AgentHandle, call: CallId, question: str) -> bool:
         """Whether the call may run."""
         await pass_waits()
         return True

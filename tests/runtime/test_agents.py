@@ -223,3 +223,16 @@ async def test_something_else_than_a_model_is_refused(autojump_clock: MockClock)
         agent = await runtime.create_agent("a")
         await agent.ask("one")
         assert ends(agent)[0].reason == "error"
+
+
+async def test_stored_events_are_read_whether_or_not_the_session_is_live() -> None:
+    async with open_test_runtime(model=ScriptedModel([Text("hi")])) as runtime:
+        agent = await runtime.create_agent("a")
+        await agent.ask("hello")
+        live = await runtime.stored_events("a", after=2, limit=2)
+        await agent.dispose()
+        assert [row.seq for row in live] == [3, 4]
+        assert await runtime.stored_events("a", after=2, limit=2) == live
+        assert [one.session for one in await runtime.stored_sessions()] == ["a"]
+        with pytest.raises(UnknownSessionError):
+            await runtime.stored_events("b")

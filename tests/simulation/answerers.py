@@ -105,7 +105,7 @@ class Approver:
         self._world = world
         self._answer = answer
 
-    async def ask(self, call: CallId, question: str) -> bool:
+    async def ask(self, agent: AgentHandle, call: CallId, question: str) -> bool:
         """Whether a call may run."""
         await self._world.pass_waits(0.5)
         return self._answer

@@ -11,7 +11,7 @@ from trioloop.hooks import Allow, Ask, CallRequest, Deny, Next, PostExecution, R
 from trioloop.hooks.points import PostPolicy, PrePolicy
 from trioloop.ids import CallId
 from trioloop.messages import text_of
-from trioloop.ports import ToolOutcome
+from trioloop.ports import AgentHandle, ToolOutcome
 from trioloop.tools import tool
 
 
@@ -22,7 +22,7 @@ class Person:
         self.answer = answer
         self.asked: list[tuple[CallId, str]] = []
 
-    async def ask(self, call: CallId, question: str) -> bool:
+    async def ask(self, agent: AgentHandle, call: CallId, question: str) -> bool:
         self.asked.append((call, question))
         await trio.sleep(3)
         if isinstance(self.answer, Exception):

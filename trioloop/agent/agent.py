@@ -319,9 +319,13 @@ class Agent:
         """
         return self.notifications.on(kind, listener)
 
-    def watch(self) -> Watch:
-        """Live notifications, from now on: a context manager that gives an async iterator."""
-        return self.notifications.watch()
+    def watch(self, *, whole_attempt: bool = False) -> Watch:
+        """Live notifications, from now on: a context manager that gives an async iterator.
+
+        Args:
+            whole_attempt: begin with what the running attempt, if any, has streamed so far.
+        """
+        return self.notifications.watch(whole_attempt=whole_attempt)
 
     # The end
 

@@ -96,8 +96,9 @@ async def run_attempt(
     assert step is not None  # admitted just before
     attempt = _Attempt(resources, request, signal.turn, step.number, trio.current_time())
     notifications = resources.notifications
-    notifications.send(
-        StreamStarted(signal.turn, attempt.step, step.attempts + 1, agent=resources.agent.name)
+    notifications.begin_attempt(
+        StreamStarted(signal.turn, attempt.step, step.attempts + 1, agent=resources.agent.name),
+        attempt.frames,
     )
     try:
         await _read(attempt, prepared)
@@ -218,6 +219,6 @@ def _record(attempt: _Attempt, fact: EventData) -> None:
     outcome: Literal["message", "attempt"] = (
         "message" if isinstance(fact, AssistantMessageLogged) else "attempt"
     )
-    attempt.resources.notifications.send(
+    attempt.resources.notifications.end_attempt(
         StreamEnded(event.seq, outcome, agent=attempt.resources.agent.name)
     )

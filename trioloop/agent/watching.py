@@ -12,7 +12,13 @@ from typing import Any, TypeAlias
 import attrs
 import trio
 
-from trioloop.agent.notifications import Lagged, Notification, StreamChunks
+from trioloop.agent.notifications import (
+    Lagged,
+    Notification,
+    StreamChunks,
+    StreamEnded,
+    StreamStarted,
+)
 from trioloop.chunks import Frame
 from trioloop.errors import InvalidInputError
 from trioloop.hooks.dispatch import Registration
@@ -51,6 +57,7 @@ class Notifications:
     """
 
     __slots__ = (
+        "_attempt",
         "_closed",
         "_first",
         "_kept",
@@ -70,6 +77,7 @@ class Notifications:
         self._first = 0  # the place of the ring's first item since watching began
         self._waiting: trio.Event | None = None
         self._closed = False
+        self._attempt: tuple[StreamStarted, list[Frame]] | None = None  # the one that runs
 
     @property
     def heard(self) -> bool:
@@ -102,6 +110,16 @@ class Notifications:
             self._wider.send(notification)
         self._tell(notification)
         self._keep(notification)
+
+    def begin_attempt(self, started: StreamStarted, frames: list[Frame]) -> None:
+        """Tell that an attempt begins; its frames will be in a list that grows."""
+        self._attempt = (started, frames)
+        self.send(started)
+
+    def end_attempt(self, ended: StreamEnded) -> None:
+        """Tell that the attempt is in the log."""
+        self._attempt = None
+        self.send(ended)
 
     def send_frames(self, agent: SessionId, frames: list[Frame], start: int) -> None:
         """Tell of an attempt's frames from `start` on; the list goes on growing."""
@@ -153,9 +171,13 @@ class Notifications:
             self._waiting = trio.Event()
         await self._waiting.wait()
 
-    def watch(self) -> "Watch":
-        """A context manager that gives an iterator over the notifications from now on."""
-        return Watch(self)
+    def watch(self, *, whole_attempt: bool = False) -> "Watch":
+        """A context manager that gives an iterator over the notifications from now on.
+
+        Args:
+            whole_attempt: begin with what the running attempt, if any, has streamed so far.
+        """
+        return Watch(self, whole_attempt=whole_attempt)
 
 
 class Watch(AsyncIterator[Notification]):
@@ -164,8 +186,10 @@ class Watch(AsyncIterator[Notification]):
     Reading is a checkpoint. A reader that lags gets one `Lagged`, then goes on with what is kept.
     """
 
-    def __init__(self, source: Notifications) -> None:
+    def __init__(self, source: Notifications, *, whole_attempt: bool = False) -> None:
         self._source = source
+        self._whole_attempt = whole_attempt
+        self._before: list[Notification] = []  # what is told first, the last one first
         self._place = -1
         self._frame = 0
 
@@ -178,6 +202,10 @@ class Watch(AsyncIterator[Notification]):
         if source._ring and isinstance(source._ring[-1], _Stretch):  # it may still grow
             self._place -= 1
             self._frame = source._ring[-1].end
+        if self._whole_attempt and source._attempt is not None:
+            started, frames = source._attempt
+            so_far = _Stretch(started.agent, frames, 0, len(frames))
+            self._before = [*([so_far.chunks(0)] if frames else []), started]
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -190,7 +218,7 @@ class Watch(AsyncIterator[Notification]):
     async def __anext__(self) -> Notification:
         await trio.lowlevel.checkpoint()
         while True:
-            found = self._next()
+            found = self._before.pop() if self._before else self._next()
             if found is not None:
                 return found
             if self._source._closed:

@@ -25,7 +25,7 @@ from trioloop.hooks.dispatch import Registration
 from trioloop.hooks.points import Hooks
 from trioloop.ids import Ids, SessionId, session_id
 from trioloop.limits import Limits
-from trioloop.ports import Approver, Model
+from trioloop.ports import Approver, Model, SessionSummary, StoredRow
 from trioloop.prompt import Prompt
 from trioloop.runtime.opening import SessionOpener
 from trioloop.session import Session
@@ -48,6 +48,7 @@ class Runtime:
         tools: every agent has them, unless its own shadow them by name.
         prompt: sections of every agent, unless its own shadow them by name.
         limits: the limits it was opened with.
+        approver: answers the questions of pre-policies.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Runtime:
         self.tools = ToolRegistry()
         self.prompt = Prompt()
         self.limits = limits
+        self.approver = approver
         self.notifications = Notifications(limits.watch_notifications_max)
         self.faults: list[BaseException] = []
         self._agents: dict[SessionId, Agent] = {}
@@ -209,6 +211,30 @@ class Runtime:
     def _check_open(self) -> None:
         if self._closed:
             raise RuntimeClosedError("this runtime was left: open another one")
+
+    async def stored_sessions(self) -> list[SessionSummary]:
+        """What the store has, by name. A checkpoint.
+
+        Raises:
+            StoreFailedError: the store fails.
+        """
+        return await self._opener.store.sessions()
+
+    async def stored_events(
+        self, name: str, *, after: int = -1, limit: int | None = None
+    ) -> Sequence[StoredRow]:
+        """Durable events of a session, live or not, as they are stored. A checkpoint.
+
+        Args:
+            name: of the session.
+            after: the seq of the last event that the reader has.
+            limit: events at most.
+
+        Raises:
+            InvalidInputError: the name has a form that no session's may have.
+            UnknownSessionError: the store has no such session.
+        """
+        return await self._opener.store.read(session_id(name), after=after, limit=limit)
 
     async def wait_idle(self) -> None:
         """Wait until no agent of this runtime works. A checkpoint."""

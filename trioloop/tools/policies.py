@@ -80,9 +80,10 @@ async def _allowed() -> PrePolicy:
 async def _asked(ask: Ask, request: CallRequest, approver: Approver | None) -> PrePolicy:
     if approver is None:
         return Deny(f"it needs an approval, and nobody is here to be asked: {ask.question}")
-    if await approver.ask(request.call, ask.question):
+    answer = await approver.ask(request.agent, request.call, ask.question)
+    if answer is True:
         return Allow(ask.arguments)
-    return Deny(f"the approval was refused: {ask.question}")
+    return Deny(answer or f"the approval was refused: {ask.question}")
 
 
 def _with_arguments(
