@@ -160,7 +160,7 @@ class GrammarError(LogError):
 class EventEncodingError(LogError, ValueError):
     """A value can't be written as strict JSON. Nothing of its append was taken.
 
-    `path` leads to it, as in `$.meta.ratio`.
+    `path` leads to it, as in `$.meta.ratio`; `why` says what is wrong with it.
     """
 
     code = "UNENCODABLE"
@@ -169,6 +169,7 @@ class EventEncodingError(LogError, ValueError):
         super().__init__(f"{event_type} can't be written: {why} at {path}")
         self.event_type = event_type
         self.path = path
+        self.why = why
 
 
 class UnsupportedSessionError(LogError):

@@ -32,8 +32,9 @@ from trioloop.messages import AssistantMessage, ToolCallBlock, UserMessage, text
 from trioloop.ports import AgentHandle, Approver
 from trioloop.session import Session
 from trioloop.tools import ToolConditionContext, ToolRegistry, tool
-from trioloop.tools.batch import ToolProgress
-from trioloop.tools.call import Batch, RunningCall, run_batch
+from trioloop.tools.batch import Batch, ToolProgress
+from trioloop.tools.call import RunningCall
+from trioloop.tools.dispatch import run_batch
 from trioloop.tools.places import Capacity
 from trioloop.tools.threads import ToolThreads
 

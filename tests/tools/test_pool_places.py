@@ -1,9 +1,13 @@
 """Places that pools share: fair, and lent to nested calls (T3, T14)."""
 
+from collections.abc import Sequence
+
 import trio
 from trio.testing import MockClock
 
-from tests.tools.batches import nap, naps, step_of
+from tests.tools.batches import Step, nap, naps, step_of
+from trioloop.events import ToolCallStarted
+from trioloop.tools import ToolContext, tool
 from trioloop.tools.places import Place, Places
 from trioloop.tools.pool import Call, run_calls
 
@@ -76,4 +80,41 @@ async def test_a_body_that_lends_its_place_lets_its_own_calls_run_under_a_limit_
 
     with trio.fail_after(10):
         assert await outer() == [0, 1, 2]
+    assert places.free == 1
+
+
+async def test_a_lent_place_is_others_until_the_block_is_left(autojump_clock: MockClock) -> None:
+    starts: dict[str, float] = {}
+
+    @tool(effects="read-only")
+    async def lender(context: ToolContext) -> float:
+        """Lend the place for 5 s, then work for 1 s."""
+        async with context.lend_place():
+            await trio.sleep(5)
+        began = trio.current_time()
+        await trio.sleep(1)
+        return began
+
+    def places_of(steps: Sequence[Step]) -> None:
+        for step in steps:
+            step.places = places
+
+    places = Places(1)
+    one, other = step_of(), step_of(nap)
+    one.tools.register(lender)
+    places_of([one, other])
+    other.session.observe(
+        lambda event: (
+            starts.update({event.data.call: trio.current_time()})
+            if isinstance(event.data, ToolCallStarted)
+            else None
+        )
+    )
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(one.run, ("lender", {}))
+        await trio.sleep(1)
+        nursery.start_soon(other.run, *naps(7))
+    assert float(one.texts[0]) - began == 8
+    assert trio.current_time() - began == 9
     assert places.free == 1

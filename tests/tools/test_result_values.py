@@ -162,8 +162,8 @@ def deep() -> object:
     [
         ({"items": [1, 2, math.nan]}, "$.items[2]", "NaN"),
         ([math.inf], "$[0]", "infinities"),
-        ({"a": {1, 2}}, "$.a", "return a list"),
-        ({"a b": b"raw"}, "$['a b']", "return text"),
+        ({"a": {1, 2}}, "$.a", "give a list"),
+        ({"a b": b"raw"}, "$['a b']", "give text"),
         ({1: "a"}, "$", "isn't text"),
         ({"a": {None: 1}}, "$.a", "isn't text"),
         (Point(1, (math.nan,)), "$.tags[0]", "NaN"),  # type: ignore[arg-type]
@@ -175,7 +175,7 @@ def deep() -> object:
         (deep(), "$[0][0]", "deeper than"),
         ([IMAGE, 3], "$[1]", "content blocks"),
         (ToolCallBlock("c", "w", "n", "{}"), "$[0]", "content blocks"),  # type: ignore[arg-type]
-        (ToolOutcome(content="x", value={1}), "$.value", "return a list"),  # type: ignore[arg-type]
+        (ToolOutcome(content="x", value={1}), "$.value", "give a list"),  # type: ignore[arg-type]
         (ToolOutcome(content="x", meta={"a": math.nan}), "$.meta.a", "NaN"),
         (ToolOutcome(content="x", meta=[1]), "$.meta", "an object"),  # type: ignore[arg-type]
     ],

@@ -28,6 +28,9 @@ def context(*, cancelled: bool = False) -> ToolContext:
         add_context=lambda message: None,
         append=lambda event: None,
         is_cancelled=lambda: cancelled,
+        tools=lambda: (),
+        call_tools=cast("Any", None),
+        lend_place=cast("Any", None),
     )
 
 

@@ -37,7 +37,7 @@ from trioloop.ports import PreparedCall, RetryPolicy
 from trioloop.prompt import assemble
 from trioloop.tools.batch import Batch
 from trioloop.tools.batch import ToolProgress as Progress
-from trioloop.tools.call import run_batch
+from trioloop.tools.dispatch import run_batch
 from trioloop.tools.registry import ResolvedToolSet, ToolConditionContext
 
 _look = trio.lowlevel.checkpoint_if_cancelled

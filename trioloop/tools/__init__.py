@@ -5,11 +5,12 @@ tools for the files of a project; both are imported from there.
 """
 
 from trioloop.ports import ToolOutcome
-from trioloop.tools.context import ToolContext
+from trioloop.tools.context import NestedCall, ToolContext
 from trioloop.tools.registry import ResolvedToolSet, ToolConditionContext, ToolRegistry
 from trioloop.tools.tool import Tool, tool
 
 __all__ = [
+    "NestedCall",
     "ResolvedToolSet",
     "Tool",
     "ToolConditionContext",

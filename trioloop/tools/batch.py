@@ -1,7 +1,7 @@
 """What the calls of one answer are given, and what they share while they run."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 import trio
@@ -12,8 +12,9 @@ from trioloop.hooks import Hooks
 from trioloop.ids import CallId
 from trioloop.limits import Limits
 from trioloop.messages import UserMessage
-from trioloop.ports import AgentHandle, Approver
+from trioloop.ports import AgentHandle, Approver, ToolOutcome
 from trioloop.tools.alarms import Alarms
+from trioloop.tools.context import NestedCall
 from trioloop.tools.failures import Cause
 from trioloop.tools.places import Capacity
 from trioloop.tools.registry import ResolvedToolSet
@@ -92,13 +93,25 @@ class Stoppable(Protocol):
         ...
 
 
+# Any: a `RunningCall`, which is made from this
+Nest: TypeAlias = Callable[[Any, Sequence[NestedCall]], Awaitable[list[ToolOutcome]]]
+
+
 class BatchRun:
-    """What the calls of one batch share while it runs."""
+    """What the calls of one batch, and the calls that those make, share while it runs.
 
-    __slots__ = ("alarms", "batch", "failed", "post_left_s")
+    Args:
+        batch: what they run with.
+        capacity: the places that all of them stand in; None: the batch's limit is enough.
+        nest: runs calls for the body of one of them.
+    """
 
-    def __init__(self, batch: Batch) -> None:
+    __slots__ = ("alarms", "batch", "capacity", "failed", "nest", "post_left_s")
+
+    def __init__(self, batch: Batch, capacity: Capacity | None, nest: Nest) -> None:
         self.batch = batch
+        self.capacity = capacity
+        self.nest = nest
         self.alarms = Alarms()
         self.post_left_s = batch.limits.post_s
         self.failed = False
@@ -116,4 +129,17 @@ class BatchRun:
                 job.stop("aborted")
             with trio.CancelScope(shield=True):  # bounded by the bodies, see T13
                 await self.alarms.keep(done)
+            raise
+
+    async def follow(
+        self, jobs: Sequence[Stoppable], cause: Callable[[], Cause], done: trio.Event
+    ) -> None:
+        """As `watch`, for calls that a call of the batch makes: the batch's watch keeps times."""
+        try:
+            await done.wait()
+        except trio.Cancelled:
+            for job in jobs:
+                job.stop(cause())
+            with trio.CancelScope(shield=True):  # bounded by the bodies, see T13
+                await done.wait()
             raise

@@ -66,6 +66,7 @@ class Body:
         self._alarms = alarms
         self._threads = threads
         self._scope: trio.CancelScope | None = None
+        self._stopped_at: float | None = None
         self.cause: Cause | None = None
         self.started = False
         self.ended = False
@@ -108,6 +109,7 @@ class Body:
         if self.ended:
             return
         self._fence.shield = True  # it swallows each `Cancelled`: more of them only burn a core
+        assert self._stopped_at is not None
         after = trio.current_time() - self._stopped_at
         _log.warning("%s was cancelled %.0f s ago and goes on", self._name, after)
         self._alarms.after(self._limits.stuck_warning_s, self._name_stuck)
@@ -115,6 +117,12 @@ class Body:
     def _abandon(self) -> None:
         if not self.ended:
             self._fence.cancel()
+
+    async def look(self) -> None:
+        """Raise its cancel once more, if it has been cancelled, even where it is named as stuck."""
+        if self._stopped_at is not None:
+            self._fence.shield = False
+            await trio.lowlevel.checkpoint_if_cancelled()
 
     # Running
 

@@ -1,7 +1,7 @@
-"""The pipeline of one call, and the batch of an answer's calls (tools.md sections 3 and 4).
+"""The pipeline of one call (tools.md section 3).
 
 decode -> pre-policy -> guards -> durable gate -> body, inside what wraps it -> bounding ->
-post-policy -> recorded. When which call does which of these is up to the pool.
+post-policy -> recorded. When a call does which of these is up to the pool.
 """
 
 import functools
@@ -12,73 +12,19 @@ import attrs
 import trio
 
 from trioloop.errors import ArgumentsError, EventEncodingError, StoreError
-from trioloop.events import ToolCallStarted, ToolDispatched, ToolResultLogged
+from trioloop.events import EventData, ToolCallStarted, ToolDispatched, ToolResultLogged
 from trioloop.hooks import CallRequest
 from trioloop.messages import ToolCallBlock, UserMessage
 from trioloop.ports import Mode, ToolOutcome
 from trioloop.tools import failures, policies
-from trioloop.tools.batch import Batch, BatchRun, SessionLog, ToolProgress
+from trioloop.tools.batch import BatchRun
 from trioloop.tools.body import Body
 from trioloop.tools.context import ToolContext
 from trioloop.tools.given import Given
 from trioloop.tools.isolation import first_of, without_cancelled
 from trioloop.tools.places import Place
-from trioloop.tools.pool import run_jobs
 from trioloop.tools.result import bounded, encoding_failed
 from trioloop.tools.tool import Tool
-
-__all__ = ["Batch", "RunningCall", "SessionLog", "ToolProgress", "run_batch"]
-
-
-async def run_batch(batch: Batch, calls: Sequence[ToolCallBlock], *, cut: bool = False) -> None:
-    """Run the calls of an answer; each has exactly one result in the log, in model order (G4).
-
-    A checkpoint. Cancelled, nothing starts any more; when all bodies have ended, everything is
-    recorded and `Cancelled` goes up.
-
-    Args:
-        batch: what they run with.
-        calls: the calls in model order.
-        cut: the answer was cut at max tokens, so none of them may run (P14).
-
-    Raises:
-        KeyboardInterrupt: it came while a body ran.
-        StoreError: the session's store failed while a call waited for it (P19).
-        Exception: the scheduler itself failed (P21).
-    """
-    run = BatchRun(batch)
-    jobs = [RunningCall(run, block) for block in calls]
-    batch.running.update((job.id, job) for job in jobs)
-    try:
-        if cut:
-            await _record_cut(jobs)
-        else:
-            await run_jobs(
-                jobs,
-                limit=batch.limits.calls_max,
-                capacity=batch.places,
-                watch=functools.partial(run.watch, jobs),
-                on_fault=run.fail,
-            )
-    except Exception:  # what is missing gets its result; then it goes on
-        for job in jobs:
-            if not job.recorded:
-                job.outcome = failures.internal()
-                job.record()
-        raise
-    finally:
-        for job in jobs:
-            batch.running.pop(job.id, None)
-        contexts = tuple(message for job in jobs for message in job.contexts)
-        if contexts:
-            batch.add_contexts(contexts)
-
-
-async def _record_cut(jobs: "Sequence[RunningCall]") -> None:
-    for job in jobs:
-        job.outcome = failures.cut()
-        job.record()
-    await trio.lowlevel.checkpoint()
 
 
 class RunningCall:
@@ -86,6 +32,9 @@ class RunningCall:
 
     Attributes:
         id: the call's id.
+        root: the call of the answer that it belongs to: itself, or the one that made it.
+        nested: how many calls were made under it, if it is a root.
+        fault: what its own calls' pool failed with (P21).
         outcome: what it came to, once that is known.
         contexts: messages that it adds to next-step (T7), once it is recorded.
         recorded: whether its result is in the log.
@@ -105,14 +54,20 @@ class RunningCall:
         "_skips_post",
         "_tool",
         "contexts",
+        "fault",
         "id",
+        "nested",
         "outcome",
         "recorded",
+        "root",
     )
 
     def __init__(self, run: BatchRun, block: ToolCallBlock) -> None:
         batch = run.batch
         self.id = block.call
+        self.root: RunningCall = self
+        self.nested = 0
+        self.fault: BaseException | None = None
         self.outcome: ToolOutcome | None = None
         self.contexts: list[UserMessage] = []
         self.recorded = False
@@ -129,6 +84,30 @@ class RunningCall:
         self._skips_post = False
 
     # Stopping it
+
+    @property
+    def cause(self) -> failures.Cause | None:
+        """Why it was told to stop; None: it wasn't."""
+        return self._body.cause
+
+    @property
+    def _cut_by(self) -> failures.Cause:
+        """What cut it off: its own cause, or the turn's if nobody has told it yet."""
+        return self._body.cause or "aborted"
+
+    async def look(self) -> None:
+        """Raise a cancel that its body was told of and that something inside it has swallowed."""
+        await self._body.look()
+
+    @property
+    def given(self) -> Given:
+        """What its body is given, and what that says through it."""
+        return self._given
+
+    @property
+    def run_of(self) -> BatchRun:
+        """What it shares with the other calls of its batch."""
+        return self._run
 
     def cancel(self) -> None:
         """Cancel this call alone (T12): at once if it runs, when its turn comes if it waits."""
@@ -176,10 +155,13 @@ class RunningCall:
         asks = any(hooks.pre_execute for hooks in self._batch.hooks)
         if not asks:
             self.outcome = policies.ask_guards(self._batch.tools, request)
-        name, raw = self._block.name, self._block.arguments
-        fact = ToolCallStarted(self.id, name, raw, dispatched=not asks and self.outcome is None)
+        fact = self._start(not asks and self.outcome is None)
         self._call_seq = self._batch.session.append(fact)[0].seq
         return asks
+
+    def _start(self, dispatched: bool) -> EventData:
+        """The fact that it starts."""
+        return ToolCallStarted(self.id, self._block.name, self._block.arguments, dispatched)
 
     def _refusal(self) -> ToolOutcome | None:
         """The outcome of a call that can't even start."""
@@ -202,6 +184,7 @@ class RunningCall:
                 name=self._block.name,
                 arguments=policies.json_object(self._block.arguments) if known else {},
                 effects=self._tool.effects if self._tool is not None else "once",
+                parent=None if self.root is self else self.root.id,
             )
         return self._request
 
@@ -232,6 +215,7 @@ class RunningCall:
     async def run(self, fence: trio.CancelScope, place: Place | None) -> None:
         """Run the body, behind the durable gate and inside what wraps it."""
         tool = self._tool
+        self._given.place = place
         if self.outcome is not None or tool is None:
             return
         if tool.effects != "read-only":
@@ -249,7 +233,9 @@ class RunningCall:
         return await self._body.run(tool, self._arguments, self._context, fence)
 
     def _context(self, nursery: trio.Nursery | None) -> ToolContext:
-        return self._given.context(nursery, lambda: self._body.cause is not None)
+        return self._given.context(
+            nursery, lambda: self.cause is not None, functools.partial(self._run.nest, self)
+        )
 
     def _bounded(self, outcome: ToolOutcome, bytes_max: int | None) -> ToolOutcome:
         try:
@@ -262,6 +248,9 @@ class RunningCall:
     def end(self, error: BaseException | None) -> BaseException | None:
         """It has ended; what stopped it, if anything, decides what it came to."""
         self._given.closed = True
+        if self.fault is not None:
+            self.outcome = failures.internal()
+            return self.fault
         interrupt = first_of(error, KeyboardInterrupt)
         if interrupt is not None:
             self._stop_short("aborted")
@@ -274,17 +263,15 @@ class RunningCall:
         elif error is not None:
             self._end_by(error)
         elif self.outcome is None:  # its fence swallowed the cancel of a thread that came in time
-            self._stop_short(self._body.cause or "aborted")
+            self._stop_short(self._cut_by)
         return None
 
     def _end_by(self, error: BaseException) -> None:
         rest = without_cancelled(error)
         if rest is not None:  # bodies and policies give outcomes, so the fence itself raised this
             self.outcome = failures.left_open(rest)
-        elif self._body.cause is not None:
-            self._stop_short(self._body.cause)
-        elif trio.current_effective_deadline() == -math.inf:
-            self._stop_short("aborted")
+        elif self._body.cause is not None or trio.current_effective_deadline() == -math.inf:
+            self._stop_short(self._cut_by)
         else:
             self.outcome = failures.leaked()
 
@@ -312,7 +299,7 @@ class RunningCall:
         if self._run.failed:
             self.outcome = failures.internal()
         else:
-            self.outcome = failures.stopped(self._body.cause or "aborted", ran=False)
+            self.outcome = failures.stopped(self._cut_by, ran=False)
         self._skips_post = True
 
     # Recording
@@ -378,13 +365,17 @@ class RunningCall:
         """Record its one result."""
         self._given.closed = True
         outcome = self.outcome if self.outcome is not None else failures.internal()
-        try:
-            self._append(outcome)
-        except EventEncodingError as error:
-            self._append(encoding_failed(error))
         self.contexts = [*self._given.contexts, *outcome.additional_contexts]
+        try:
+            self._log(outcome)
+        except EventEncodingError as error:
+            outcome = encoding_failed(error)
+            self._log(outcome)
+        self.outcome = outcome
+        self.recorded = True
+        self._batch.running.pop(self.id, None)
 
-    def _append(self, outcome: ToolOutcome) -> None:
+    def _log(self, outcome: ToolOutcome) -> None:
         self._batch.session.append(
             ToolResultLogged(
                 call=self.id,
@@ -396,5 +387,3 @@ class RunningCall:
                 concludes_turn=outcome.concludes_turn and not outcome.is_error,
             )
         )
-        self.recorded = True
-        self._batch.running.pop(self.id, None)

@@ -1,15 +1,29 @@
 """What a tool's body is given, beside its arguments."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import attrs
 import trio
 
 from trioloop.errors import CallCancelledError, InvalidInputError
-from trioloop.events import EventData
+from trioloop.events import EventData, ToolDeclaration
 from trioloop.ids import CallId
 from trioloop.messages import Content, UserMessage
-from trioloop.ports import AgentHandle
+from trioloop.ports import AgentHandle, ToolOutcome
+
+
+@attrs.frozen
+class NestedCall:
+    """A call that a body makes of another tool of its step.
+
+    Attributes:
+        name: the tool's name.
+        arguments: JSON values by name, or their JSON text.
+    """
+
+    name: str
+    arguments: Mapping[str, object] | str
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -33,6 +47,13 @@ class ToolContext:
     )
     _append: Callable[[EventData], None] = attrs.field(alias="append", repr=False)
     _is_cancelled: Callable[[], bool] = attrs.field(alias="is_cancelled", repr=False)
+    _tools: Callable[[], tuple[ToolDeclaration, ...]] = attrs.field(alias="tools", repr=False)
+    _call_tools: Callable[[Sequence[NestedCall]], Awaitable[list[ToolOutcome]]] = attrs.field(
+        alias="call_tools", repr=False
+    )
+    _lend_place: Callable[[], AbstractAsyncContextManager[None]] = attrs.field(
+        alias="lend_place", repr=False
+    )
     _nursery: trio.Nursery | None = attrs.field(alias="nursery", default=None, repr=False)
 
     def report_progress(
@@ -59,6 +80,39 @@ class ToolContext:
             GrammarError: the event may not stand there.
         """
         self._append(event)
+
+    @property
+    def tools(self) -> tuple[ToolDeclaration, ...]:
+        """The tools of the step that can still be called, this body's own included."""
+        return self._tools()
+
+    async def call_tools(self, calls: Sequence[NestedCall]) -> list[ToolOutcome]:
+        """Call other tools of the step: through policies, guards and pool like any call (T14).
+
+        A checkpoint. The body lends its place meanwhile. The calls overlap as their modes allow;
+        calls that one body asks for at once, in several tasks, run one group after the other. They
+        are logged as `tool/ptc-call` and `tool/ptc-result` under the call of the answer.
+
+        Args:
+            calls: what to call, in order.
+
+        Returns:
+            What each came to, in the order given: a failure is an outcome with `is_error`.
+
+        Raises:
+            InvalidInputError: the body runs in a thread, or its call has ended.
+        """
+        if self._nursery is None:
+            raise InvalidInputError("a body in a thread can't call tools: make it an async def")
+        return await self._call_tools(calls)
+
+    def lend_place(self) -> AbstractAsyncContextManager[None]:
+        """Lend the body's place in the pool to others, while it only waits for them (T14).
+
+        An async context manager. Leaving it is a checkpoint where the place has to be waited for;
+        left by an exception, no place is taken again.
+        """
+        return self._lend_place()
 
     @property
     def cancelled(self) -> bool:

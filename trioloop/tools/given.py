@@ -1,16 +1,19 @@
 """What one call's body is given as its `ToolContext`, and what it says through it."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import trio
 
 from trioloop.errors import InvalidInputError
-from trioloop.events import EventData
+from trioloop.events import EventData, ToolDeclaration
 from trioloop.ids import CallId
 from trioloop.messages import Content, UserMessage, user_message
+from trioloop.ports import ToolOutcome
 from trioloop.tools.batch import Batch, ToolProgress
-from trioloop.tools.context import ToolContext
+from trioloop.tools.context import NestedCall, ToolContext
+from trioloop.tools.places import Place
 
 
 class Given:
@@ -19,18 +22,35 @@ class Given:
     Attributes:
         contexts: the messages that the body added.
         closed: whether the call has ended.
+        place: where the body stands; None: nowhere, as nobody else wants it.
     """
 
-    __slots__ = ("_batch", "_call", "closed", "contexts")
+    __slots__ = ("_batch", "_call", "_nesting", "closed", "contexts", "place")
 
     def __init__(self, batch: Batch, call: CallId) -> None:
         self._batch = batch
         self._call = call
         self.contexts: list[UserMessage] = []
         self.closed = False
+        self.place: Place | None = None
+        self._nesting: trio.Lock | None = None
+
+    @property
+    def nesting(self) -> trio.Lock:
+        """Lets one group of the call's own calls run at a time."""
+        if self._nesting is None:
+            self._nesting = trio.Lock()
+        return self._nesting
+
+    def lend_place(self) -> AbstractAsyncContextManager[None]:
+        """Lend the body's place as long as the block is open (T14)."""
+        return nullcontext() if self.place is None else self.place.lent()
 
     def context(
-        self, nursery: trio.Nursery | None, is_cancelled: Callable[[], bool]
+        self,
+        nursery: trio.Nursery | None,
+        is_cancelled: Callable[[], bool],
+        call_tools: Callable[[Sequence[NestedCall]], Awaitable[list[ToolOutcome]]],
     ) -> ToolContext:
         """The context of a body; one without a nursery runs in a thread."""
         token = None if nursery is not None else trio.lowlevel.current_trio_token()
@@ -42,8 +62,16 @@ class Given:
             add_context=self._add_context,
             append=functools.partial(self._append_from, token),
             is_cancelled=is_cancelled,
+            tools=self._tools,
+            call_tools=call_tools,
+            lend_place=self.lend_place,
             nursery=nursery,
         )
+
+    def _tools(self) -> tuple[ToolDeclaration, ...]:
+        tools = self._batch.tools
+        live = set(tools.names)
+        return tuple(one for one in tools.declarations if one.name in live)
 
     def _report(
         self,

@@ -96,11 +96,13 @@ class Places:
 class Place:
     """A place that one call holds, or lends to the calls that it makes itself (T14)."""
 
-    __slots__ = ("_capacity", "_held")
+    __slots__ = ("_capacity", "_held", "_lendings", "_taking")
 
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
         self._held = False
+        self._lendings = 0
+        self._taking = False
 
     async def take(self) -> None:
         """Wait for the place. A checkpoint only where it waits."""
@@ -120,11 +122,25 @@ class Place:
 
         A body that runs other calls does no work of its own meanwhile; did it keep its place, a
         limit of 1 would never let them run. A block that is left by an exception takes none again:
-        what unwinds needs no place, and shouldn't wait for others' bodies.
+        what unwinds needs no place, and shouldn't wait for others' bodies. Blocks may overlap.
         """
+        self._lendings += 1
         self.give_back()
-        yield
-        await self.take()
+        try:
+            yield
+        finally:
+            self._lendings -= 1
+        if not (self._held or self._lendings or self._taking):
+            await self._take_again()
+
+    async def _take_again(self) -> None:
+        self._taking = True
+        try:
+            await self.take()
+        finally:
+            self._taking = False
+        if self._lendings:  # a block was opened meanwhile
+            self.give_back()
 
 
 def whole_number(name: str, value: int) -> int:

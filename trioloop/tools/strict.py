@@ -92,16 +92,16 @@ def _plain_object(value: object, path: str, depth: int) -> Any:  # Any: as `plai
     members = _members(value)
     if members is None:
         _close(value)
-        raise refused(value, path, _ADVICE.get(type(value), "return JSON values or data classes"))
+        raise refused(value, path, _ADVICE.get(type(value), "give JSON values or data classes"))
     return plain(members, path, depth + 1)
 
 
 _AS_TEXT = (datetime, date, time, timedelta, UUID, Decimal, PurePath)
 _ADVICE: dict[type, str] = {
-    set: "return a list",
-    frozenset: "return a list",
-    bytes: "return text, or an ImageBlock",
-    bytearray: "return text, or an ImageBlock",
+    set: "give a list",
+    frozenset: "give a list",
+    bytes: "give text, or an ImageBlock",
+    bytearray: "give text, or an ImageBlock",
 }
 
 
