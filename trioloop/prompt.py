@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from trioloop.errors import HookMisuseError, InvalidInputError
+from trioloop.errors import InvalidInputError
 from trioloop.events import SystemMessageLogged
-from trioloop.hooks.dispatch import Registration, Waterfall, run_waterfall
+from trioloop.hooks.dispatch import Registration, Waterfall, ask_waterfall, misuse
 from trioloop.hooks.points import Assembly, SectionText
 from trioloop.log.surface import Surface
 from trioloop.ports import AgentHandle
@@ -92,8 +92,8 @@ async def assemble(
     async def unchanged() -> tuple[SectionText, ...]:
         return payload.sections
 
-    answer = await run_waterfall(hooks, payload, unchanged)
-    return _ordered(_checked(answer))
+    answered = await ask_waterfall(hooks, payload, unchanged)
+    return _ordered(_checked(answered.answer, answered.by))
 
 
 async def _text(section: Section, agent: AgentHandle) -> str:
@@ -108,13 +108,15 @@ def _ordered(sections: Iterable[SectionText]) -> tuple[SectionText, ...]:
     return tuple(sorted(present, key=lambda section: (section.order, section.name)))
 
 
-def _checked(answer: Iterable[SectionText]) -> tuple[SectionText, ...]:
+def _checked(answer: Iterable[SectionText], by: str | None) -> tuple[SectionText, ...]:
+    if not isinstance(answer, Iterable):
+        raise misuse(f"system_prompt.assemble answers sections, not {answer!r}", by)
     sections = tuple(answer)
     for section in sections:
         if not isinstance(section, SectionText):
-            raise HookMisuseError(f"system_prompt.assemble answers sections, not {section!r}")
+            raise misuse(f"system_prompt.assemble answers sections, not {section!r}", by)
     if len({section.name for section in sections}) != len(sections):
-        raise HookMisuseError("system_prompt.assemble answered two sections of the same name")
+        raise misuse("system_prompt.assemble answered two sections of the same name", by)
     return sections
 
 

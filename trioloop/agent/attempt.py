@@ -24,7 +24,7 @@ from trioloop.events import (
     EventData,
     Failure,
 )
-from trioloop.hooks.dispatch import run_waterfall
+from trioloop.hooks.dispatch import ask_waterfall, misuse
 from trioloop.hooks.points import StreamRequest
 from trioloop.ids import call_id
 from trioloop.log.rebuild import Request
@@ -125,7 +125,10 @@ async def _read(attempt: _Attempt, prepared: PreparedCall) -> None:
 
     resources = attempt.resources
     payload = StreamRequest(resources.agent, attempt.turn, attempt.step, attempt.request)
-    stream = await run_waterfall([hooks.stream for hooks in resources.hooks], payload, unchanged)
+    answered = await ask_waterfall([hooks.stream for hooks in resources.hooks], payload, unchanged)
+    stream = answered.answer
+    if not hasattr(stream, "__aiter__"):
+        raise misuse(f"model.stream answers a stream, not {stream!r}", answered.by)
     await trio.lowlevel.checkpoint_if_cancelled()
     async with AsyncExitStack() as stack:
         attempt.sent = True

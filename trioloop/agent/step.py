@@ -17,9 +17,9 @@ from trioloop.agent.composing import with_new_id
 from trioloop.agent.notifications import ToolProgress
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
-from trioloop.errors import HookMisuseError, InternalError, NoModelError, StoreError
+from trioloop.errors import InternalError, NoModelError, StoreError
 from trioloop.events import CallConfig, Failure, PendingMessage, StepEnded, ToolDeclaration
-from trioloop.hooks.dispatch import ask_waterfall, run_waterfall
+from trioloop.hooks.dispatch import ask_waterfall, misuse
 from trioloop.hooks.points import (
     AttemptFailed,
     Decision,
@@ -167,15 +167,15 @@ def _check_decision(
     if isinstance(decision, Reject):
         return
     if not isinstance(decision, Enter):
-        raise HookMisuseError(f"agent.pre_step answers Enter or Reject, but {by} gave {decision!r}")
+        raise misuse(f"agent.pre_step answers Enter or Reject, but {by} gave {decision!r}", by)
     ours = {message.id for message in claimed}
     seen: set[str] = set()
     for message in decision.messages:
         if not isinstance(message, UserMessage):
-            raise HookMisuseError(f"{by} entered {message!r}, which is no UserMessage")
+            raise misuse(f"{by} entered {message!r}, which is no UserMessage", by)
         known = message.id in resources.session.state.fates and message.id not in ours
         if message.id and (known or message.id in seen):
-            raise HookMisuseError(f"{by} entered the message id {message.id!r} a second time")
+            raise misuse(f"{by} entered the message id {message.id!r} a second time", by)
         seen.add(message.id)
 
 
@@ -234,11 +234,13 @@ async def _prepare(resources: Resources, signal: TurnSignal, attempt: int) -> Pr
         return passed[0]
 
     signal.place = "agent.request"
-    config = await run_waterfall([hooks.request for hooks in resources.hooks], payload, chosen)
+    answered = await ask_waterfall([hooks.request for hooks in resources.hooks], payload, chosen)
     await _look()
+    config = answered.answer
     if not passed or not isinstance(config, CallConfig):
-        raise HookMisuseError(
-            f"agent.request answers the CallConfig of next(), perhaps changed, not {config!r}"
+        raise misuse(
+            f"agent.request answers the CallConfig of next(), perhaps changed, not {config!r}",
+            answered.by,
         )
     if not config.provider:
         raise NoModelError(
@@ -268,9 +270,11 @@ async def _ask_for_retry(
     async def nobody() -> Retry | None:
         return None
 
-    retry = await run_waterfall([hooks.request_error for hooks in resources.hooks], payload, nobody)
+    hooks = [hooks.request_error for hooks in resources.hooks]
+    answered = await ask_waterfall(hooks, payload, nobody)
+    retry = answered.answer
     if retry is not None and not isinstance(retry, Retry):
-        raise HookMisuseError(f"agent.request_error answers None or Retry, not {retry!r}")
+        raise misuse(f"agent.request_error answers None or Retry, not {retry!r}", answered.by)
     return retry
 
 

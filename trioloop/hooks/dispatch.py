@@ -148,6 +148,14 @@ def raised_by(error: BaseException) -> str | None:
     return getattr(error, "__trioloop_listener__", None)
 
 
+def misuse(message: str, by: str | None) -> HookMisuseError:
+    """The error of an answer that a hook doesn't take; `raised_by` names whose it was (H3)."""
+    error = HookMisuseError(message)
+    if by is not None:
+        error.__trioloop_listener__ = by  # type: ignore[attr-defined]  # what `raised_by` reads
+    return error
+
+
 def _blame(error: BaseException, listener: Listener) -> None:
     if raised_by(error) is None:
         # Past the class's own __setattr__: an application's exceptions may be frozen.
