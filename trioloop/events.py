@@ -15,6 +15,7 @@ from trioloop.chunks import Finish, TimedStream, Usage
 from trioloop.errors import InvalidInputError, ModelFailure
 from trioloop.ids import CallId, MessageId
 from trioloop.messages import AssistantMessage, Block, Json, MessageList, UserMessage
+from trioloop.settings import check_settings
 
 FORMAT = 1
 
@@ -190,6 +191,9 @@ class CallConfig(Struct, frozen=True, kw_only=True):
         parallel_tool_calls: whether several calls may come in one answer.
         reasoning_effort: in the provider's words.
         extra: further members of the request's body, as the provider's API names them.
+
+    Raises:
+        InvalidInputError: a value is none that any provider takes.
     """
 
     provider: str
@@ -200,6 +204,9 @@ class CallConfig(Struct, frozen=True, kw_only=True):
     parallel_tool_calls: bool | None = None
     reasoning_effort: str | None = None
     extra: dict[str, Json] = {}
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
 
 class Failure(Struct, frozen=True, kw_only=True):

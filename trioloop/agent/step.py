@@ -17,8 +17,16 @@ from trioloop.agent.composing import with_new_id
 from trioloop.agent.notifications import ToolProgress
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
-from trioloop.errors import InternalError, NoModelError, StoreError
-from trioloop.events import CallConfig, Failure, PendingMessage, StepEnded, ToolDeclaration
+from trioloop.codec import strict_copy
+from trioloop.errors import EventEncodingError, InternalError, NoModelError, StoreError
+from trioloop.events import (
+    CallConfig,
+    Failure,
+    PendingMessage,
+    RequestHeaderLogged,
+    StepEnded,
+    ToolDeclaration,
+)
 from trioloop.hooks.dispatch import ask_waterfall, misuse
 from trioloop.hooks.points import (
     AttemptFailed,
@@ -242,6 +250,8 @@ async def _prepare(resources: Resources, signal: TurnSignal, attempt: int) -> Pr
             f"agent.request answers the CallConfig of next(), perhaps changed, not {config!r}",
             answered.by,
         )
+    if answered.by is not None and config.extra:
+        _check_extra(config, answered.by)
     if not config.provider:
         raise NoModelError(
             f"{resources.agent.name!r} has no model: give open_runtime(model=...) one, or name one "
@@ -251,6 +261,13 @@ async def _prepare(resources: Resources, signal: TurnSignal, attempt: int) -> Pr
     prepared = await resources.selection.model_for(config).prepare(config)
     await _look()
     return prepared
+
+
+def _check_extra(config: CallConfig, by: str) -> None:
+    try:
+        strict_copy(RequestHeaderLogged(config, (), "initial"))
+    except EventEncodingError as error:
+        raise misuse(f"{by} answered settings that can't be logged: {error}", by) from error
 
 
 async def _ask_for_retry(

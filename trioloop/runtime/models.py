@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from trioloop.errors import InvalidInputError
-from trioloop.events import CallConfig
+from trioloop.codec import strict_copy
+from trioloop.errors import EventEncodingError, InvalidInputError
+from trioloop.events import CallConfig, RequestHeaderLogged
 from trioloop.ports import Model
 
 ModelSource = Model | str
@@ -36,6 +37,24 @@ def table(models: Iterable[Model]) -> Mapping[tuple[str, str], Model]:
             )
         found[model.provider, model.name] = model
     return found
+
+
+def checked_config(config: CallConfig | None) -> CallConfig | None:
+    """Settings as the log will hold them: a copy, so that later changes don't reach it.
+
+    Raises:
+        InvalidInputError: they are no `CallConfig`, or `extra` holds what JSON can't.
+    """
+    if config is None:
+        return None
+    if not isinstance(config, CallConfig):
+        raise InvalidInputError(f"config= must be a CallConfig, not {config!r}")
+    try:
+        header = strict_copy(RequestHeaderLogged(config, (), "initial"))
+    except EventEncodingError as error:
+        raise InvalidInputError(f"config= can't be logged: {error}") from error
+    assert isinstance(header, RequestHeaderLogged)  # a copy of the same class
+    return header.config
 
 
 def default_config(model: Model | None) -> CallConfig | None:

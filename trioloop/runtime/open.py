@@ -16,7 +16,7 @@ from trioloop.limits import Limits
 from trioloop.ports import Approver, Durability, Model, SessionStore
 from trioloop.prompt import Section
 from trioloop.runtime.lifetime import lifetime
-from trioloop.runtime.models import ModelSource, default_config, loaded, table
+from trioloop.runtime.models import ModelSource, checked_config, default_config, loaded, table
 from trioloop.runtime.opening import SessionOpener
 from trioloop.runtime.runtime import Runtime, wall_clock
 from trioloop.store import MemoryStore, SqliteStore
@@ -74,6 +74,7 @@ async def open_runtime(
     limits = limits or Limits()
     main = loaded(model)
     known = table([*([] if main is None else [main]), *map(_required, models)])
+    settings = checked_config(config)
     home = _store(store, durability)
 
     def make_runtime(nursery: trio.Nursery, writer: StoreWriter, closing: Closing) -> Runtime:
@@ -81,7 +82,7 @@ async def open_runtime(
             nursery=nursery,
             opener=SessionOpener(home, writer, clock, limits),
             models=known,
-            config=config or default_config(main),
+            config=settings or default_config(main),
             limits=limits,
             ids=ids or Ids(),
             approver=approver,

@@ -27,6 +27,7 @@ from trioloop.ids import Ids, SessionId, session_id
 from trioloop.limits import Limits
 from trioloop.ports import Approver, Model, SessionSummary, StoredRow
 from trioloop.prompt import Prompt
+from trioloop.runtime.models import checked_config
 from trioloop.runtime.opening import SessionOpener
 from trioloop.session import Session
 from trioloop.tools.places import Places
@@ -192,7 +193,7 @@ class Runtime:
         config: CallConfig | None,
     ) -> Agent:
         self._check_open()
-        own_tools = _registry(tools)
+        own_tools, settings = _registry(tools), checked_config(config)
         if name in self._agents or name in self._opening:
             raise SessionExistsError(f"an agent {name!r} is live already: choose another name")
         self._opening.add(name)
@@ -203,7 +204,7 @@ class Runtime:
         if self._closed:  # meanwhile: nobody else would give the lease back
             await session.release(by=self._closing.flushed_by)
             self._check_open()
-        agent = Agent(session, self._surroundings, config or self._config, own_tools)
+        agent = Agent(session, self._surroundings, settings or self._config, own_tools)
         self._agents[name] = agent
         self.notifications.send(Created(name))
         return agent
