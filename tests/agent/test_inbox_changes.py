@@ -11,6 +11,7 @@ from trioloop.errors import DuplicateMessageError, InvalidInputError
 from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import Decision, PreStep, Reject
 from trioloop.ids import MessageId
+from trioloop.limits import Limits
 from trioloop.messages import MessageList, user_message
 from trioloop.testing import ScriptedModel, Text, open_test_runtime
 
@@ -75,6 +76,19 @@ async def test_replacing_by_a_known_id_is_refused(autojump_clock: MockClock) -> 
             agent.inbox.replace(first, "  ")
         assert agent.session.seq == before
         assert pending(agent) == ["one", "two"]
+
+
+async def test_replacing_by_a_message_over_its_limit_is_refused(autojump_clock: MockClock) -> None:
+    limits = Limits(message_bytes_max=10)
+    async with open_test_runtime(model=ScriptedModel([]), limits=limits) as runtime:
+        agent = await runtime.create_agent("a")
+        first = agent.inject("one")
+        before = agent.session.seq
+        with pytest.raises(InvalidInputError, match="message_bytes_max"):
+            agent.inbox.replace(first, "é" * 6)
+        assert agent.session.seq == before
+        assert agent.inbox.replace(first, "é" * 5)
+        assert pending(agent) == ["ééééé"]
 
 
 @pytest.mark.parametrize("target", LISTS)

@@ -98,7 +98,7 @@ class Agent:
     @property
     def inbox(self) -> Mailbox:
         """The pending messages."""
-        return Mailbox(self.session, self._check_open)
+        return Mailbox(self.session, self._check_open, self._surroundings.limits)
 
     @property
     def hooks(self) -> Hooks:

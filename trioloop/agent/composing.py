@@ -26,19 +26,13 @@ def composed(
         InvalidInputError: it is empty or too large.
         QueueFullError: as many messages are pending as may be.
     """
-    message = checked(given)
+    message = checked(given, limits)
     if message.id in state.fates:
         raise DuplicateMessageError(message.id, str(state.fates[message.id]))
     if len(state.inbox) >= limits.queue_messages_max:
         raise QueueFullError(
             f"{len(state.inbox)} messages are pending, as many as queue_messages_max allows: "
             "send again when some are done"
-        )
-    size = sum(_size(block) for block in message.content)
-    if size > limits.message_bytes_max:
-        raise InvalidInputError(
-            f"a message of {size} bytes is over message_bytes_max ({limits.message_bytes_max}): "
-            "put it into a file and name that"
         )
     if message.id:
         return message
@@ -53,17 +47,18 @@ def with_new_id(message: UserMessage, state: LogState, ids: Ids) -> UserMessage:
     return UserMessage(message.content, id, message.source)
 
 
-def checked(given: Content | UserMessage) -> UserMessage:
+def checked(given: Content | UserMessage, limits: Limits) -> UserMessage:
     """A message of blocks and texts; what is wrong inside them is found as it is appended.
 
     Raises:
-        InvalidInputError: it is empty, or holds something else.
+        InvalidInputError: it is empty or too large, or holds something else.
     """
     message = given if isinstance(given, UserMessage) else UserMessage(_sequence(given))
     content = _sequence(message.content)
     for text in (message.id, message.source, *map(_text, content)):
         if not isinstance(text, str):
             raise InvalidInputError(f"{message!r} holds {text!r}: give text there")
+    _check_size(content, limits)
     return user_message(content, id=message.id, source=message.source)
 
 
@@ -77,6 +72,15 @@ def _sequence(content: Content) -> tuple[Block, ...]:
 
 def _text(block: object) -> object:
     return block.data if isinstance(block, ImageBlock) else getattr(block, "text", "")
+
+
+def _check_size(content: tuple[Block, ...], limits: Limits) -> None:
+    size = sum(_size(block) for block in content)
+    if size > limits.message_bytes_max:
+        raise InvalidInputError(
+            f"a message of {size} bytes is over message_bytes_max ({limits.message_bytes_max}): "
+            "put it into a file and name that"
+        )
 
 
 def _size(block: Block) -> int:

@@ -10,6 +10,7 @@ import trio
 from trioloop.agent.composing import checked
 from trioloop.events import EventData, PendingMessage
 from trioloop.ids import MessageId
+from trioloop.limits import Limits
 from trioloop.machine import inbox as changes
 from trioloop.messages import Content, UserMessage
 from trioloop.session import Session
@@ -21,13 +22,15 @@ class Mailbox:
     Args:
         session: the log that holds them.
         check_open: raises where the agent takes no more changes.
+        limits: `message_bytes_max` is used.
     """
 
-    __slots__ = ("_check_open", "_session")
+    __slots__ = ("_check_open", "_limits", "_session")
 
-    def __init__(self, session: Session, check_open: Callable[[], None]) -> None:
+    def __init__(self, session: Session, check_open: Callable[[], None], limits: Limits) -> None:
         self._session = session
         self._check_open = check_open
+        self._limits = limits
 
     @property
     def next_turn(self) -> tuple[PendingMessage, ...]:
@@ -54,9 +57,9 @@ class Mailbox:
 
         Raises:
             DuplicateMessageError: the new message's id is known already.
-            InvalidInputError: it is empty.
+            InvalidInputError: it is empty or too large.
         """
-        splice = changes.replace(self._session.state, id, checked(message))
+        splice = changes.replace(self._session.state, id, checked(message, self._limits))
         return self._apply(() if splice is None else (splice,))
 
     def clear(self) -> int:
