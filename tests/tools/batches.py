@@ -70,6 +70,10 @@ class Step:
         if isinstance(event.data, ToolResultLogged):
             self.recorded_at[int(event.data.call.rpartition("_")[2])] = trio.current_time()
 
+    def _hear(self, told: object) -> None:
+        if isinstance(told, ToolProgress):
+            self.progress.append(told)
+
     async def run(self, *asked: Asked, cut: bool = False) -> list[ToolResultLogged]:
         """Open the step with these calls, run them, and give their results in log order."""
         calls = [
@@ -95,7 +99,7 @@ class Step:
             places=self.places,
             approver=self.approver,
             add_contexts=self.contexts.extend,
-            notify=self.progress.append,
+            notify=self._hear,
             running=self.running,
         )
         await run_batch(batch, calls, cut=cut)

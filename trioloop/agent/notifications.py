@@ -169,6 +169,19 @@ class ToolProgress(Notification):
 
 
 @attrs.frozen
+class ToolBodyEnded(Notification):
+    """A call's body has ended. Its result is recorded, and told, once all before it are (T4).
+
+    Attributes:
+        kind: `tool-body-end`.
+        call: which call.
+    """
+
+    kind: ClassVar[str] = "tool-body-end"
+    call: CallId
+
+
+@attrs.frozen
 class TurnFailed(Notification):
     """A turn is about to end with an error; sent once for each such turn.
 

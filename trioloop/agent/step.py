@@ -14,7 +14,7 @@ import trio
 from trioloop.agent.admission import Proposal, admit
 from trioloop.agent.attempt import run_attempt
 from trioloop.agent.composing import with_new_id
-from trioloop.agent.notifications import ToolProgress
+from trioloop.agent.notifications import ToolBodyEnded, ToolProgress
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
 from trioloop.codec import strict_copy
@@ -44,6 +44,7 @@ from trioloop.messages import UserMessage
 from trioloop.ports import PreparedCall, RetryPolicy
 from trioloop.prompt import assemble
 from trioloop.tools.batch import Batch
+from trioloop.tools.batch import ToolBodyEnded as BodyEnded
 from trioloop.tools.batch import ToolProgress as Progress
 from trioloop.tools.dispatch import run_batch
 from trioloop.tools.registry import ResolvedToolSet, ToolConditionContext
@@ -315,7 +316,7 @@ async def _run_calls(resources: Resources, tools: ResolvedToolSet) -> None:
         places=resources.places,
         approver=resources.approver,
         add_contexts=lambda contexts: _add_contexts(resources, contexts),
-        notify=lambda progress: _tell_progress(resources, progress),
+        notify=lambda told: _tell_of_call(resources, told),
         running=resources.running_calls,
     )
     cut = answer.finish is not None and answer.finish.reason == "length"
@@ -329,16 +330,16 @@ async def _run_calls(resources: Resources, tools: ResolvedToolSet) -> None:
         ) from error
 
 
-def _tell_progress(resources: Resources, progress: Progress) -> None:
-    resources.notifications.send(
-        ToolProgress(
-            progress.call,
-            progress.message,
-            progress.done,
-            progress.total,
-            agent=resources.agent.name,
+def _tell_of_call(resources: Resources, told: Progress | BodyEnded) -> None:
+    notifications, agent = resources.notifications, resources.agent.name
+    if not notifications.heard:
+        return
+    if isinstance(told, BodyEnded):
+        notifications.send(ToolBodyEnded(told.call, agent=agent))
+    else:
+        notifications.send(
+            ToolProgress(told.call, told.message, told.done, told.total, agent=agent)
         )
-    )
 
 
 def _add_contexts(resources: Resources, contexts: Sequence[UserMessage]) -> None:

@@ -50,6 +50,13 @@ class ToolProgress:
     total: float | None = None
 
 
+@attrs.frozen
+class ToolBodyEnded:
+    """A call's body has ended; its result is recorded once all before it are (T4)."""
+
+    call: CallId
+
+
 @attrs.frozen(eq=False, kw_only=True)
 class Batch:
     """What a step gives its calls.
@@ -64,7 +71,7 @@ class Batch:
         places: shared with other agents; None: only the agent's own limit counts.
         approver: asks a person; None: nobody can be asked.
         add_contexts: given the messages that results added, after all are recorded (T7).
-        notify: told of progress.
+        notify: told of progress, and of the ends of bodies.
         running: where each call of the batch can be found as long as it has no result (T12).
     """
 

@@ -17,7 +17,7 @@ from trioloop.hooks import CallRequest
 from trioloop.messages import ToolCallBlock, UserMessage
 from trioloop.ports import Mode, ToolOutcome
 from trioloop.tools import failures, policies
-from trioloop.tools.batch import BatchRun
+from trioloop.tools.batch import BatchRun, ToolBodyEnded
 from trioloop.tools.body import Body
 from trioloop.tools.context import ToolContext
 from trioloop.tools.given import Given
@@ -248,6 +248,8 @@ class RunningCall:
     def end(self, error: BaseException | None) -> BaseException | None:
         """It has ended; what stopped it, if anything, decides what it came to."""
         self._given.closed = True
+        if self._body.started:
+            self._batch.notify(ToolBodyEnded(self.id))
         if self.fault is not None:
             self.outcome = failures.internal()
             return self.fault
