@@ -229,6 +229,20 @@ async def test_what_cannot_be_a_store_is_refused_in_one_line(
         assert path.is_dir() or not path.exists() or path.read_bytes() == before
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_file_whose_maker_died_at_once_reads_as_a_store_without_sessions(
+    path: Path, begun: bool
+) -> None:
+    path.touch()
+    if begun:
+        with sqlite3.connect(path) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.close()
+    assert list_sessions(path) == []
+    with pytest.raises(UnknownSessionError, match="no session 'paris'"):
+        read_session(path, "paris")
+
+
 def test_a_missing_file_is_named(path: Path) -> None:
     with pytest.raises(StoreUnreadableError, match="doesn't exist"):
         read_session(path, "paris")

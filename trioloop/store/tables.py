@@ -34,9 +34,8 @@ _AS_IT_IS = "mode=ro&immutable=1"  # SQLite neither locks nor makes anything
 _COPIES_MAX = 5  # tries to copy a file that somebody begins to write meanwhile
 _BUSY_S = 5.0  # nobody else writes; this is for a tool that looks into the file
 
-_SCHEMA = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE session (
+_SESSION_TABLE = """
+TABLE session (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
     epoch INTEGER NOT NULL,
@@ -46,13 +45,20 @@ CREATE TABLE session (
     bytes INTEGER NOT NULL,
     created INTEGER NOT NULL,
     changed INTEGER NOT NULL
-);
-CREATE TABLE event (
+)
+"""
+_EVENT_TABLE = """
+TABLE event (
     place INTEGER PRIMARY KEY,
     crc INTEGER NOT NULL,
     payload BLOB,
     blob TEXT
-);
+)
+"""
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE {_SESSION_TABLE};
+CREATE {_EVENT_TABLE};
 CREATE TABLE counter (epoch INTEGER NOT NULL);
 INSERT INTO counter VALUES (0);
 PRAGMA application_id = {_APPLICATION_ID};
@@ -108,7 +114,8 @@ def connect_writer(
 def reader(path: str) -> Iterator[sqlite3.Connection]:
     """A connection that only reads, inside one transaction: a snapshot.
 
-    It also opens a read-only file, one in a read-only folder, and one on a full disk.
+    It also opens a read-only file, one in a read-only folder, and one on a full disk. A file whose
+    maker died before there was anything in it reads as a store without sessions.
 
     Raises:
         StoreUnreadableError: it is missing, no store, or may not be read.
@@ -241,8 +248,11 @@ def _connect_reader(path: str, options: str, *, told: str | None = None) -> sqli
         timeout=_BUSY_S,
     )
     try:
-        connection.execute("BEGIN")
-        _check_kind(told or path, connection)
+        if _is_empty(connection):
+            _pretend_tables(connection)
+        else:
+            connection.execute("BEGIN")
+            _check_kind(told or path, connection)
     except BaseException:  # the connection is closed and the error goes on
         connection.close()
         raise
@@ -252,6 +262,13 @@ def _connect_reader(path: str, options: str, *, told: str | None = None) -> sqli
 def _is_empty(connection: sqlite3.Connection) -> bool:
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     return _pragma(connection, "application_id") == 0 and tables == 0
+
+
+def _pretend_tables(connection: sqlite3.Connection) -> None:
+    """Let a connection find the tables that a store has, empty, whatever the file holds."""
+    connection.execute("PRAGMA temp_store = MEMORY")
+    for table in (_SESSION_TABLE, _EVENT_TABLE):
+        connection.execute(f"CREATE TEMP {table}")
 
 
 def _check_kind(path: str, connection: sqlite3.Connection) -> None:
