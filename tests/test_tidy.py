@@ -19,7 +19,7 @@ BANNED_NAMES = {"utils", "util", "helpers", "helper", "manager", "misc", "common
 ONE_IMPORTER = {
     "httpx": "trioloop/models/transport.py",
     "trio_websocket": "trioloop/control/connection.py",
-    "pydantic_monty": "trioloop/ext/code.py",
+    "pydantic_monty": "trioloop/ext/code/worker.py",
     "sqlite3": "trioloop/store/",
     "click": "trioloop/cli/",
     "rich": "trioloop/cli/",

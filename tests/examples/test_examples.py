@@ -42,6 +42,14 @@ def test_write_files_writes_and_goes_on_with_its_session(tmp_path: Path) -> None
     assert "they are a valid log" in told
 
 
+def test_programs_makes_many_calls_in_one_answer() -> None:
+    told = run_example("programs.py")
+    assert "invoice 6 is confidential" in told
+    assert "2400" in told
+    assert "12 calls in 2 requests, 2 of them denied" in told
+    assert "they overlapped" in told
+
+
 def test_every_example_has_a_test() -> None:
     tested = Path(__file__).read_text()
     examples = [path.name for path in (ROOT / "examples").glob("*.py")]

@@ -1,0 +1,1 @@
+"""What joins trioloop to other libraries; each module needs an extra of its own."""
