@@ -118,11 +118,15 @@ class Finish(Struct, frozen=True, tag="finish", tag_field="type"):
         reason: why the model stopped, in our words.
         raw: the same in the provider's words.
         inferred: the provider closed its stream properly, but didn't say why it stopped.
+        detail: what it adds: the stop sequence that was met, the category of a refusal.
+        response_id: the provider's id of the answer, for questions to its support.
     """
 
     reason: FinishReason
     raw: str = ""
     inferred: bool = False
+    detail: str = ""
+    response_id: str = ""
 
 
 Chunk: TypeAlias = (

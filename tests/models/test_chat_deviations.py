@@ -20,12 +20,15 @@ from trioloop.chunks import (
 from trioloop.errors import ModelFailure
 from trioloop.ids import call_id
 from trioloop.messages import ReasoningBlock, Replay
+from trioloop.models.answer_reader import Reading
 from trioloop.models.chat_stream import ChatReader, read_usage
 from trioloop.stream.assemble import Assembled, assemble
 
 
 def reader(arguments_chars_max: int = 1_000) -> ChatReader:
-    return ChatReader(provider="p", event_bytes_max=10_000, arguments_chars_max=arguments_chars_max)
+    return ChatReader(
+        Reading(replay_key="p", event_bytes_max=10_000, arguments_chars_max=arguments_chars_max)
+    )
 
 
 def event(delta: object = None, finish: str | None = None, **members: object) -> bytes:

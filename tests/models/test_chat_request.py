@@ -141,7 +141,14 @@ def test_extra_settings_cannot_replace_what_trioloop_sets(name: str) -> None:
 
 def test_an_answer_of_calls_only_has_no_text() -> None:
     assert sent(answer(CALL))[0]["content"] is None
-    assert sent(answer(ReasoningBlock("hm")))[0]["content"] == ""
+
+
+def test_an_answer_that_says_nothing_to_this_provider_is_left_out() -> None:
+    assert sent(answer(ReasoningBlock("hm"))) == []
+    assert sent(answer(ReasoningBlock("hm")), user_message("a"), answer(TextBlock("b"))) == [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+    ]
 
 
 def test_a_refusal_goes_back_as_text() -> None:

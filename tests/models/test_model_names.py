@@ -7,7 +7,14 @@ import pytest
 
 import trioloop.models
 from trioloop.errors import InvalidInputError
-from trioloop.models import SERVICES, DemonstrationModel, OpenAIChat, from_name
+from trioloop.models import (
+    SERVICES,
+    Anthropic,
+    DemonstrationModel,
+    OpenAIChat,
+    OpenAIResponses,
+    from_name,
+)
 
 
 def test_a_name_finds_its_service_and_key() -> None:
@@ -20,9 +27,31 @@ def test_a_name_finds_its_service_and_key() -> None:
 @pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
 def test_every_service_has_a_key_of_its_own(service: trioloop.models.Service) -> None:
     model = from_name(f"{service.name}:m:x", environment={service.key_variable: "k"})
-    assert (model.provider, model.name) == (service.name, "m:x")
+    assert (model.provider, model.name) == (service.provider, "m:x")
     with pytest.raises(InvalidInputError, match=f"set {service.key_variable}"):
         from_name(f"{service.name}:m", environment={})
+
+
+@pytest.mark.parametrize(
+    ("name", "adapter", "variable", "host"),
+    [
+        ("anthropic:m", Anthropic, "ANTHROPIC_API_KEY", "api.anthropic.com"),
+        ("openai-responses:m", OpenAIResponses, "OPENAI_API_KEY", "api.openai.com"),
+        ("qwen:m", OpenAIChat, "DASHSCOPE_API_KEY", "dashscope-intl.aliyuncs.com"),
+    ],
+)
+def test_a_service_has_the_adapter_and_the_variable_that_people_know(
+    name: str, adapter: type, variable: str, host: str
+) -> None:
+    model = from_name(name, environment={variable: "k"})
+    assert type(model) is adapter
+    assert repr(model) == f"<{adapter.__name__} 'm' at {host}>"
+
+
+def test_the_address_of_a_messages_server_may_end_in_v1_or_not() -> None:
+    for address in ("http://127.0.0.1:8899", "http://127.0.0.1:8899/v1/"):
+        model = from_name("anthropic:local", environment={"ANTHROPIC_BASE_URL": address})
+        assert (model.provider, model.name) == ("127.0.0.1", "local")
 
 
 def test_another_server_needs_no_key() -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from tests.models.asking import ask, collect, failure_of
 from tests.models.judging import assert_as_expected
-from tests.models.recordings import Recording, chat_streams, error_bodies
+from tests.models.recordings import Recording, error_bodies, streams
 from tests.models.serving import ANSWER, HALF, Pieces, mocked, streaming
 from trioloop.chunks import Finish, Frame, TextDelta
 from trioloop.ids import call_id
 from trioloop.models.kinds import FAILURE_CODES
 from trioloop.stream.assemble import assemble
 
-STREAMS = chat_streams()
+STREAMS = streams("openai_chat")
 ERRORS = {name: found for name, found in error_bodies().items() if found["api"] == "openai_chat"}
 
 

@@ -10,6 +10,7 @@ from trioloop.ports import Model
 
 _USUAL_MODELS = {
     "openai": "gpt-5-mini",
+    "anthropic": "claude-haiku-4-5",
     "deepseek": "deepseek-chat",
     "mistral": "mistral-small-latest",
     "openrouter": "openrouter/auto",

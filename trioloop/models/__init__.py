@@ -7,19 +7,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trioloop.models.anthropic import Anthropic
     from trioloop.models.deadlines import ConnectionLimits, Deadlines
     from trioloop.models.demonstration import DemonstrationModel
     from trioloop.models.openai_chat import OpenAIChat
+    from trioloop.models.openai_responses import OpenAIResponses
     from trioloop.models.scripted import ScriptedModel
+    from trioloop.models.sent_calls import CallIds
     from trioloop.models.services import SERVICES, Dialect, Service, from_name
 
 __all__ = [
     "SERVICES",
+    "Anthropic",
+    "CallIds",
     "ConnectionLimits",
     "Deadlines",
     "DemonstrationModel",
     "Dialect",
     "OpenAIChat",
+    "OpenAIResponses",
     "ScriptedModel",
     "Service",
     "from_name",
@@ -27,11 +33,14 @@ __all__ = [
 
 _ROOMS = {
     "SERVICES": "services",
+    "Anthropic": "anthropic",
+    "CallIds": "sent_calls",
     "ConnectionLimits": "deadlines",
     "Deadlines": "deadlines",
     "DemonstrationModel": "demonstration",
     "Dialect": "services",
     "OpenAIChat": "openai_chat",
+    "OpenAIResponses": "openai_responses",
     "ScriptedModel": "scripted",
     "Service": "services",
     "from_name": "services",

@@ -6,15 +6,13 @@ empty id, arguments as null or as an object, or a whole call at once.
 """
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 import attrs
 import msgspec
 
 from trioloop.chunks import ArgumentsDelta, Chunk, ToolCallStart
 from trioloop.errors import ModelFailure
-
-Object: TypeAlias = dict[str, Any]  # Any: a provider's JSON; each value is checked where it's read
+from trioloop.models.reading import Object, an_object, string
 
 
 @attrs.define(eq=False)
@@ -85,10 +83,8 @@ class CallReader:
             raise ModelFailure("MALFORMED_RESPONSE", "the model asked for a call without a name")
 
     def _read_piece(self, piece: Object) -> Iterator[Chunk]:
-        function = piece.get("function")
-        if not isinstance(function, dict):
-            function = {}
-        wire_id, name = _string(piece.get("id")), _string(function.get("name"))
+        function = an_object(piece.get("function"))
+        wire_id, name = string(piece.get("id")), string(function.get("name"))
         text = _arguments(function.get("arguments"))
         call = self._call_of(piece.get("index"), wire_id, name, text)
         call.wire_id = call.wire_id or wire_id
@@ -141,12 +137,8 @@ class CallReader:
             )
 
 
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _arguments(value: object) -> str:
     """A piece of raw arguments; a server that sends them as an object sends them whole."""
     if isinstance(value, dict):
         return msgspec.json.encode(value).decode()
-    return _string(value)
+    return string(value)

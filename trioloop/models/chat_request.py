@@ -1,22 +1,16 @@
 """Writes the body of a Chat Completions request from a `Request`.
 
-Each message is encoded once and its bytes are kept, so that a body is joined, however long the
-history. What the API can't say is said in words: an image to a model without eyes, a result with
-an image. Arguments that are no JSON go back as JSON that quotes them, because many servers parse
-what they are sent.
+What the API can't say is said in words: an image to a model without eyes, a result with an image.
+A message that says nothing to this provider is left out, because many servers refuse one.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import Raw
 
-from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig, ToolDeclaration
 from trioloop.log.rebuild import Request
-from trioloop.log.surface import History, Source
 from trioloop.messages import (
     AssistantMessage,
     Block,
@@ -29,9 +23,12 @@ from trioloop.messages import (
     ToolResultMessage,
     text_of,
 )
+from trioloop.models.encoded_history import EncodedHistory, without_first
+from trioloop.models.reading import Object
+from trioloop.models.request_settings import EncodedTools, cache_key, checked_extra, known
+from trioloop.models.sent_calls import arguments_text
 from trioloop.models.services import Dialect
-
-Object: TypeAlias = dict[str, Any]  # Any: a value of JSON
+from trioloop.models.shown_images import data_url, holds_image, words
 
 _OWN_MEMBERS = {"model", "messages", "stream", "tools"}
 
@@ -49,8 +46,8 @@ class ChatEncoder:
         self._provider = provider
         self._dialect = dialect
         self._images = images
-        self._known: WeakKeyDictionary[Source, list[bytes]] = WeakKeyDictionary()
-        self._tools: tuple[tuple[ToolDeclaration, ...], bytes] = ((), b"")
+        self._history = EncodedHistory(lambda: self._piece)
+        self._tools = EncodedTools(_declaration)
 
     def body(self, request: Request) -> bytes:
         """The body of a request.
@@ -60,45 +57,33 @@ class ChatEncoder:
         """
         settings = _encode(self._settings(request))
         heads = "\n\n".join(head.text for head in request.system)
-        messages = self._messages(request.history)
+        pieces = self._history.pieces(request.history)
         if heads:
-            messages.insert(0, b"," + _encode({"role": "system", "content": heads}))
-        if messages:
-            messages[0] = messages[0].removeprefix(b",")
+            pieces.insert(0, b"," + _encode({"role": "system", "content": heads}))
+        without_first(b",", pieces)
         start = settings.removesuffix(b"}") + b',"messages":['
-        return b"".join((start, *messages, b"]", self._encoded_tools(request.tools), b"}"))
+        return b"".join((start, *pieces, b"]", self._tools.member(request.tools), b"}"))
 
-    def _messages(self, history: History) -> list[bytes]:
-        """Each message's JSON behind a comma, so that a body is joined in one go."""
-        known = self._known.setdefault(history.source, [])
-        if len(known) < len(history):
-            known += [b"," + _encode(self._message(message)) for message in history[len(known) :]]
-        return known[: len(history)]
-
-    def _encoded_tools(self, tools: tuple[ToolDeclaration, ...]) -> bytes:
-        if self._tools[0] != tools:
-            declared = [{"type": "function", "function": _declaration(tool)} for tool in tools]
-            self._tools = (tools, b',"tools":' + _encode(declared) if tools else b"")
-        return self._tools[1]
+    def _piece(self, message: Message) -> bytes:
+        """A message's JSON behind a comma, so that a body is joined in one go."""
+        sent = self._message(message)
+        return b"," + _encode(sent) if sent else b""
 
     def _settings(self, request: Request) -> Object:
         config = request.config
-        own = _OWN_MEMBERS & config.extra.keys()
-        if own:
-            raise ModelFailure(
-                "INVALID_REQUEST", f"extra settings can't set {sorted(own)}: trioloop does"
-            )
         settings: Object = {"model": config.model, "stream": True}
         if self._dialect.stream_usage:
             settings["stream_options"] = {"include_usage": True}
-        optional = {
-            self._dialect.max_tokens_name: config.max_tokens,
-            "temperature": config.temperature,
-            "reasoning_effort": config.reasoning_effort,
-            **(_tool_settings(config) if request.tools else {}),
-        }
-        settings |= {name: value for name, value in optional.items() if value is not None}
-        return settings | config.extra
+        settings |= known(
+            {
+                self._dialect.max_tokens_name: config.max_tokens,
+                "temperature": config.temperature,
+                "reasoning_effort": config.reasoning_effort,
+                "prompt_cache_key": cache_key(request) if self._dialect.prompt_cache_key else None,
+                **(_tool_settings(config) if request.tools else {}),
+            }
+        )
+        return settings | checked_extra(config, _OWN_MEMBERS)
 
     def _message(self, message: Message) -> Object:
         match message:
@@ -107,19 +92,24 @@ class ChatEncoder:
             case AssistantMessage():
                 return self._answer(message)
             case ToolResultMessage(wire_id=wire_id, content=content):
-                return {"role": "tool", "tool_call_id": wire_id, "content": _words(content)}
-        shown = self._images and any(isinstance(block, ImageBlock) for block in message.content)
-        parts = list(_parts(message.content)) if shown else _words(message.content)
+                sent_id = self._dialect.call_ids.sent(wire_id)
+                return {"role": "tool", "tool_call_id": sent_id, "content": words(content)}
+        shown = self._images and holds_image(message.content)
+        parts = list(_parts(message.content)) if shown else words(message.content)
         return {"role": "user", "content": parts}
 
     def _answer(self, message: AssistantMessage) -> Object:
         text, calls = text_of(message.content), message.calls
         answer: Object = {"role": "assistant", "content": text if text or not calls else None}
         if calls:
-            answer["tool_calls"] = [_call(call) for call in calls]
-        if message.provider == self._provider:
-            answer |= self._replayed(message)
-        return answer
+            answer["tool_calls"] = [self._call(call) for call in calls]
+        replayed = self._replayed(message) if message.provider == self._provider else {}
+        return answer | replayed if text or calls or replayed else {}
+
+    def _call(self, call: ToolCallBlock) -> Object:
+        function = {"name": call.name, "arguments": arguments_text(call.arguments)}
+        sent_id = self._dialect.call_ids.sent(call.wire_id)
+        return {"id": sent_id, "type": "function", "function": function}
 
     def _replayed(self, message: AssistantMessage) -> Object:
         """What an answer of this provider's own is sent back with, besides its text and calls."""
@@ -143,34 +133,12 @@ def _tool_settings(config: CallConfig) -> Object:
 
 
 def _declaration(tool: ToolDeclaration) -> Object:
-    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-
-
-def _call(call: ToolCallBlock) -> Object:
-    function = {"name": call.name, "arguments": _arguments(call.arguments)}
-    return {"id": call.wire_id, "type": "function", "function": function}
-
-
-def _arguments(raw: str) -> str:
-    """Raw arguments as JSON of an object, quoted where they are none."""
-    try:
-        value = msgspec.json.decode(raw or "{}")
-    except (msgspec.DecodeError, RecursionError):
-        value = None
-    if isinstance(value, dict):
-        return raw or "{}"
-    return _encode({"invalid_arguments": raw}).decode()
-
-
-def _words(content: Sequence[Block]) -> str:
-    """Content for a place that takes text only; an image is named instead."""
-    found = []
-    for block in content:
-        if isinstance(block, TextBlock):
-            found.append(block.text)
-        elif isinstance(block, ImageBlock):
-            found.append(f"[an {block.media_type} image, which can't be shown here]")
-    return "\n\n".join(found)
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
 
 
 def _parts(content: Sequence[Block]) -> Iterator[Object]:
@@ -178,8 +146,7 @@ def _parts(content: Sequence[Block]) -> Iterator[Object]:
         if isinstance(block, TextBlock):
             yield {"type": "text", "text": block.text}
         elif isinstance(block, ImageBlock):
-            url = f"data:{block.media_type};base64,{block.data}"
-            yield {"type": "image_url", "image_url": {"url": url}}
+            yield {"type": "image_url", "image_url": {"url": data_url(block)}}
 
 
 def _encode(value: object) -> bytes:

@@ -53,6 +53,7 @@ FINISHES: dict[str, FinishReason] = {
     "content_filter": "content_filter",
     # Responses: the status, or the reason why it is incomplete
     "completed": "stop",
+    "incomplete": "length",
     "max_output_tokens": "length",
     # Messages
     "end_turn": "stop",

@@ -1,42 +1,20 @@
-"""Every recorded Chat Completions stream reads as expected, however its bytes are cut or framed."""
+"""Every recorded stream of every API reads as expected, however its bytes are cut or framed.
+
+The recordings are those that their folder lists; all of them, and the whole of what each expects.
+"""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.models.judging import assert_as_expected
-from tests.models.recordings import Recording, chat_streams
-from trioloop.chunks import Chunk, Frame
-from trioloop.errors import ModelFailure
-from trioloop.ids import call_id
-from trioloop.models.chat_stream import ChatReader
-from trioloop.stream.assemble import Assembled, assemble
+from tests.models.reading import assembled, read
+from tests.models.recordings import STREAMS_ARE_OURS, Recording, error_bodies, listing, streams
 
-STREAMS = chat_streams()
+STREAMS = streams()
 each_stream = pytest.mark.parametrize("recording", STREAMS.values(), ids=STREAMS.keys())
-
-
-def test_the_recordings_are_all_here() -> None:
-    assert len(STREAMS) == 26
-
-
-def read(pieces: Iterable[bytes]) -> tuple[list[Chunk], ModelFailure | None]:
-    reader = ChatReader(provider="p", event_bytes_max=1_000_000, arguments_chars_max=100_000)
-    chunks = [chunk for piece in pieces for chunk in reader.feed(piece)]
-    chunks += reader.close()
-    assert reader.finished == (reader.failure is None)
-    return chunks, reader.failure
-
-
-def assembled(chunks: Iterable[Chunk]) -> Assembled:
-    return assemble(
-        [Frame(0, tuple(chunks))],
-        provider="p",
-        model="m",
-        call_id=lambda index: call_id(1, 1, index),
-        used_wire_ids=(),
-    )
+ran: set[str] = set()
 
 
 def by_size(size: int) -> Callable[[bytes], Iterator[bytes]]:
@@ -60,13 +38,17 @@ CUTS = {"whole": by_size(10**9), "1": by_size(1), "7": by_size(7), "4096": by_si
 def test_the_bytes_may_be_cut_anywhere(
     recording: Recording, cut: Callable[[bytes], Iterator[bytes]]
 ) -> None:
-    chunks, failure = read(cut(recording["sse_text"].encode()))
+    chunks, failure = read(recording, cut(recording["sse_text"].encode()))
     assert_as_expected(recording, assembled(chunks), failure)
 
 
 def noisy(text: str) -> str:
     """With a byte order mark, and comments and unknown events and keys between any two events."""
-    noise = ': ping\n\nevent: unknown\ndata: {"type": "unknown", "choices": []}\n\n'
+    noise = (
+        ': ping\n\nevent: unknown\ndata: {"type": "unknown", "choices": []}\n\n'
+        'data: {"type": "response.new.delta", "delta": "x", "obfuscation": "y"}\n\n'
+        'event: ping\ndata: {"type": "ping"}\n\n:\n'
+    )
     return "\ufeff" + noise + text.replace("\n\n", "\n\n" + noise)
 
 
@@ -86,7 +68,7 @@ def test_line_ends_and_noise_make_no_difference(
     framing: Callable[[str], str],
     cut: Callable[[bytes], Iterator[bytes]],
 ) -> None:
-    chunks, failure = read(cut(framing(recording["sse_text"]).encode()))
+    chunks, failure = read(recording, cut(framing(recording["sse_text"]).encode()))
     assert_as_expected(recording, assembled(chunks), failure)
 
 
@@ -95,19 +77,25 @@ def events_of(recording: Recording) -> list[str]:
     return [event + "\n\n" for event in re.split(r"\n\n+", text)]
 
 
+END = re.compile(
+    r'"finish_reason": ?"|data: \[DONE\]|"error": ?\{|"type": ?"error"|"stop_reason": ?"'
+    r'|"type": ?"response\.(completed|incomplete|failed)"'
+)
+
+
 def says_the_end(event: str) -> bool:
-    return re.search(r'"finish_reason": ?"|data: \[DONE\]|"error": ?\{', event) is not None
+    return END.search(event) is not None
 
 
 @each_stream
 def test_a_stream_that_ends_early_is_truncated_and_keeps_its_part(recording: Recording) -> None:
     events = events_of(recording)
-    whole = assembled(read([recording["sse_text"].encode()])[0])
+    whole = assembled(read(recording, [recording["sse_text"].encode()])[0])
     cuts = 0
     for count in range(len(events)):
         if any(map(says_the_end, events[:count])):
             break
-        chunks, failure = read(["".join(events[:count]).encode()])
+        chunks, failure = read(recording, ["".join(events[:count]).encode()])
         part = assembled(chunks)
         assert failure is not None
         assert failure.code == "TRUNCATED"
@@ -115,7 +103,12 @@ def test_a_stream_that_ends_early_is_truncated_and_keeps_its_part(recording: Rec
         assert part.finish is None
         assert whole.message.text.startswith(part.message.text)
         cuts += 1
-    assert cuts >= 1
+    ran.add(recording["id"])
+    assert cuts == count_before_the_end(events)
+
+
+def count_before_the_end(events: list[str]) -> int:
+    return next(place for place, event in enumerate(events) if says_the_end(event)) + 1
 
 
 @each_stream
@@ -125,12 +118,18 @@ def test_a_stream_cut_inside_its_last_event_before_the_end_is_truncated(
     events = events_of(recording)
     first_end = next(index for index, event in enumerate(events) if says_the_end(event))
     stream = "".join(events[:first_end]) + events[first_end][: len(events[first_end]) // 2]
-    _, failure = read([stream.encode()])
+    _, failure = read(recording, [stream.encode()])
     assert failure is not None
     assert failure.code == "TRUNCATED"
 
 
 @each_stream
 def test_the_blank_line_after_the_last_event_may_be_missing(recording: Recording) -> None:
-    chunks, failure = read([recording["sse_text"].rstrip("\n").encode()])
+    chunks, failure = read(recording, [recording["sse_text"].rstrip("\n").encode()])
     assert_as_expected(recording, assembled(chunks), failure)
+
+
+def test_every_file_of_the_folder_was_read() -> None:
+    assert len(STREAMS) + len(error_bodies()) == len(listing())
+    assert ran == {recording["id"] for recording in STREAMS.values()}
+    assert len(listing()) >= (79 if STREAMS_ARE_OURS else 1)

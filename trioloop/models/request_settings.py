@@ -1,0 +1,61 @@
+"""What the requests of all three APIs have in common beside their messages."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Set
+
+import msgspec
+
+from trioloop.errors import ModelFailure
+from trioloop.events import CallConfig, ToolDeclaration
+from trioloop.log.rebuild import Request
+from trioloop.messages import Json
+from trioloop.models.reading import Object
+
+_CACHE_KEY_CHARS_MAX = 64
+
+
+def known(settings: Mapping[str, object]) -> Object:
+    """Those settings that aren't None: the provider decides on the others."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def checked_extra(config: CallConfig, own: Set[str]) -> dict[str, Json]:
+    """Further members of the body.
+
+    Raises:
+        ModelFailure: INVALID_REQUEST, one is among those that an adapter sets.
+    """
+    taken = own & config.extra.keys()
+    if taken:
+        raise ModelFailure(
+            "INVALID_REQUEST", f"extra settings can't set {sorted(taken)}: trioloop does"
+        )
+    return config.extra
+
+
+def cache_key(request: Request) -> str:
+    """What tells a provider that requests are of one conversation, and may share its cache."""
+    session = str(request.session)
+    if len(session) <= _CACHE_KEY_CHARS_MAX:
+        return session
+    return hashlib.sha256(session.encode()).hexdigest()
+
+
+class EncodedTools:
+    """The declared tools as a member of the body, encoded when they change.
+
+    Args:
+        declared: what an API calls a declaration.
+    """
+
+    def __init__(self, declared: Callable[[ToolDeclaration], Object]) -> None:
+        self._declared = declared
+        self._tools: tuple[ToolDeclaration, ...] = ()
+        self._member = b""
+
+    def member(self, tools: tuple[ToolDeclaration, ...]) -> bytes:
+        """The member behind a comma; nothing without tools."""
+        if self._tools != tools:
+            declared = msgspec.json.encode([self._declared(tool) for tool in tools])
+            self._tools, self._member = tools, b',"tools":' + declared if tools else b""
+        return self._member
