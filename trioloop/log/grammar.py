@@ -266,9 +266,9 @@ def _call(state: State, event: Event, data: ToolCallStarted) -> None:
         refuse(event, "T5", f"one start of {data.call!r}", "another one")
     if step.is_cut:
         refuse(event, "P14", "no start of a call that max tokens cut", repr(data.call))
-    last = next(reversed(step.starts.values()), None)
-    if last is not None and last.index > call.index:
-        refuse(event, "G7", "starts in model order", f"{data.call!r} behind {last.block.call!r}")
+    if step.last_start > call.index:
+        behind = step.order[step.last_start]
+        refuse(event, "G7", "starts in model order", f"{data.call!r} behind {behind!r}")
     if (data.name, data.arguments) != (call.block.name, call.block.arguments):
         refuse(event, "T5", "name and arguments as the model wrote them", "others")
 
