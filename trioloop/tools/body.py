@@ -155,7 +155,10 @@ class Body:
         if not self._tool.is_async:
             return await self._run_in_thread(arguments, context)
         self._begin()
-        value = await self._run_async(arguments, context)
+        if self._tool.context_parameter is None:
+            value = await _unprotected(self._tool.run(arguments))
+        else:
+            value = await self._run_with_nursery(arguments, context)
         self._rest()
         if is_heavy(value):
             with trio.CancelScope(shield=True):  # bounded by the size of the value
@@ -165,17 +168,17 @@ class Body:
     def _begin(self) -> None:
         """The tool's code runs from here on."""
         self.started = True
-        self._fence.shield = not self._tool.is_async or self._tool.on_cancel == "finish"
+        if not self._tool.is_async or self._tool.on_cancel == "finish":
+            self._fence.shield = True
         if self._tool.timeout_s is not None:
             self._alarms.after(self._tool.timeout_s, functools.partial(self.stop, "timeout"))
 
     def _rest(self) -> None:
         self.ended = True
-        self._fence.shield = False
+        if self._fence.shield:  # setting it costs more than looking
+            self._fence.shield = False
 
-    async def _run_async(self, arguments: dict[str, object], context: MakeContext) -> object:
-        if self._tool.context_parameter is None:
-            return await _unprotected(self._tool.run(arguments))
+    async def _run_with_nursery(self, arguments: dict[str, object], context: MakeContext) -> object:
         async with trio.open_nursery() as nursery:
             value = await _unprotected(self._tool.run(arguments, context(nursery)))
             nursery.cancel_scope.cancel()

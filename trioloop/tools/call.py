@@ -151,10 +151,9 @@ class RunningCall:
         self.outcome = self._refusal()
         if self.outcome is not None:
             return False
-        request = self._as_request()
-        asks = any(hooks.pre_execute for hooks in self._batch.hooks)
-        if not asks:
-            self.outcome = policies.ask_guards(self._batch.tools, request)
+        asks = self._batch.asks_before
+        if not asks and self._batch.tools.has_guards:
+            self.outcome = policies.ask_guards(self._batch.tools, self._as_request())
         fact = self._start(not asks and self.outcome is None)
         self._call_seq = self._batch.session.append(fact)[0].seq
         return asks
@@ -196,7 +195,8 @@ class RunningCall:
             self._batch.hooks, self._as_request(), tool, self._arguments, self._batch.approver
         )
         if isinstance(answer, policies.Admitted):
-            denial = policies.ask_guards(self._batch.tools, answer.request)
+            tools = self._batch.tools
+            denial = policies.ask_guards(tools, answer.request) if tools.has_guards else None
             if denial is None:
                 return self._dispatch(answer)
             answer = denial
@@ -220,7 +220,7 @@ class RunningCall:
             return
         if tool.effects != "read-only":
             await self._batch.session.gate()
-        if any(hooks.execute for hooks in self._batch.hooks):
+        if self._batch.wraps:
             outcome = await policies.run_around(
                 self._batch.hooks, self._as_request(), lambda: self._run_body(tool, fence)
             )
@@ -309,7 +309,7 @@ class RunningCall:
     @property
     def waits_for_policy(self) -> bool:
         """Whether a post-policy reads its outcome."""
-        return not self._skips_post and any(hooks.post_execute for hooks in self._batch.hooks)
+        return not self._skips_post and self._batch.asks_after
 
     async def post(self) -> BaseException | None:
         """Ask the post-policy. Cut off by a cancel, it is asked again, for `post_s` at most (T9).

@@ -61,6 +61,8 @@ def bounded(outcome: ToolOutcome, bytes_max: int) -> ToolOutcome:
 
     `meta` beyond that size is replaced by a note of its size. `value` is left whole.
     """
+    if outcome.meta is None and _is_small(outcome.content, bytes_max):
+        return outcome
     content = _unless_blank(excerpt(outcome.content, bytes_max))
     meta = outcome.meta
     if (
@@ -71,6 +73,14 @@ def bounded(outcome: ToolOutcome, bytes_max: int) -> ToolOutcome:
     if content == outcome.content and meta is outcome.meta:
         return outcome
     return attrs.evolve(outcome, content=content, meta=meta)
+
+
+def _is_small(content: Sequence[Block], bytes_max: int) -> bool:
+    """Whether content is one plain text, as most is, that surely fits."""
+    if len(content) != 1 or not isinstance(block := content[0], TextBlock):
+        return not content
+    text = block.text
+    return len(text) <= bytes_max and text.isascii() and not text.isspace() and text != ""
 
 
 def _checked(outcome: ToolOutcome) -> ToolOutcome:
