@@ -211,9 +211,8 @@ class Journal:
 
 def _groups_within(groups: Sequence[Sequence[bytes]], room: int) -> int:
     """How many of the groups fit, at least one."""
-    count = 1
-    room -= len(groups[0])
-    while count < len(groups) and len(groups[count]) <= room:
-        room -= len(groups[count])
-        count += 1
-    return count
+    for count, size in enumerate(map(len, groups)):
+        room -= size
+        if room < 0 and count > 0:
+            return count
+    return len(groups)

@@ -24,6 +24,7 @@ from trioloop.tools.alarms import Alarms
 from trioloop.tools.context import ToolContext
 from trioloop.tools.failures import Cause
 from trioloop.tools.isolation import first_of, without_cancelled
+from trioloop.tools.job import CallScope
 from trioloop.tools.result import encoding_failed, is_heavy, outcome_of
 from trioloop.tools.threads import ToolThreads
 from trioloop.tools.tool import Tool
@@ -65,15 +66,15 @@ class Body:
         self._limits = limits
         self._alarms = alarms
         self._threads = threads
-        self._scope: trio.CancelScope | None = None
         self._stopped_at: float | None = None
+        self._scope: CallScope | None = None
         self.cause: Cause | None = None
         self.started = False
         self.ended = False
         self.completed = False
         self.abandoned = False
 
-    def enter(self, scope: trio.CancelScope | None) -> None:
+    def enter(self, scope: CallScope | None) -> None:
         """Its call starts inside `scope`, which cancels it alone."""
         self._scope = scope
 

@@ -22,6 +22,7 @@ from trioloop.tools.body import Body
 from trioloop.tools.context import ToolContext
 from trioloop.tools.given import Given
 from trioloop.tools.isolation import first_of, without_cancelled
+from trioloop.tools.job import CallScope
 from trioloop.tools.places import Place
 from trioloop.tools.result import bounded, encoding_failed
 from trioloop.tools.tool import Tool
@@ -145,7 +146,7 @@ class RunningCall:
         except ArgumentsError as error:
             self._faults = error.faults
 
-    def start(self, scope: trio.CancelScope | None) -> bool:
+    def start(self, scope: CallScope | None) -> bool:
         """It starts (T5), unless it's known by now that it can't run."""
         self._body.enter(scope)
         self.outcome = self._refusal()
@@ -253,6 +254,8 @@ class RunningCall:
         if self.fault is not None:
             self.outcome = failures.internal()
             return self.fault
+        if error is None and self.outcome is not None and not self._body.abandoned:
+            return None
         interrupt = first_of(error, KeyboardInterrupt)
         if interrupt is not None:
             self._stop_short("aborted")

@@ -18,6 +18,7 @@ from trioloop.tools.excerpt import clean, excerpt, size
 from trioloop.tools.strict import is_light, plain, refused, written
 
 _KEPT_BYTES = 1 << 20
+_PLAIN = frozenset({bool, int, float, dict})  # never text or blocks, themselves or inside
 _CLEANED_CHARACTERS_MAX = 1 << 20  # beyond it a text is cleaned only where it is kept
 
 
@@ -33,24 +34,35 @@ def outcome_of(value: object, *, bytes_max: int = _KEPT_BYTES) -> ToolOutcome:
         EventEncodingError: a part of it can't be written as JSON; `path` leads to it. A coroutine
             or generator was closed.
     """
-    if isinstance(value, ToolOutcome):
-        return _checked(value)
-    if value is None:
-        return ToolOutcome(content=())
-    if isinstance(value, str):
-        text = clean(value) if len(value) <= _CLEANED_CHARACTERS_MAX else value
-        is_blank = not text or text.isspace()
-        return ToolOutcome(content=() if is_blank else (TextBlock(text),), value=text)
-    if isinstance(value, Block):
-        return ToolOutcome(content=_blocks([value]))
-    if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
-        return ToolOutcome(content=_blocks(value))
+    if type(value) not in _PLAIN:
+        special = _of_special(value)
+        if special is not None:
+            return special
     text, copy = written(value, bytes_max=bytes_max)
     return ToolOutcome(content=(TextBlock(text),), value=copy)
 
 
+def _of_special(value: object) -> ToolOutcome | None:
+    """The outcome that text, blocks, an outcome or None mean; None where it is another value."""
+    if isinstance(value, str):
+        text = clean(value) if len(value) <= _CLEANED_CHARACTERS_MAX else value
+        is_blank = not text or text.isspace()
+        return ToolOutcome(content=() if is_blank else (TextBlock(text),), value=text)
+    if value is None:
+        return ToolOutcome(content=())
+    if isinstance(value, ToolOutcome):
+        return _checked(value)
+    if isinstance(value, Block):
+        return ToolOutcome(content=_blocks([value]))
+    if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
+        return ToolOutcome(content=_blocks(value))
+    return None
+
+
 def is_heavy(value: object) -> bool:
     """Whether `outcome_of` may hold up other tasks with a value, so that it wants a thread."""
+    if type(value) in _PLAIN:
+        return not is_light(value)
     if isinstance(value, ToolOutcome):
         return not (is_light(value.value) and is_light(value.meta))
     return not isinstance(value, str | Block) and not is_light(value)
