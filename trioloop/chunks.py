@@ -225,7 +225,8 @@ def compact(frames: Sequence[Frame], content: Sequence[Block]) -> TimedStream:
     order: list[int] = []
     lengths: list[int] = []
     others: list[Chunk | ReplayAt] = []
-    last, block, texts = type(None), 0, [""]  # the kind, block and texts of the run under way
+    last: type[Chunk] | None = None  # the kind of the run under way, with its block and texts
+    block, texts = 0, [""]
     for chunk in chain.from_iterable([frame.chunks for frame in frames]):
         kind = type(chunk)
         if kind in _LANE_KINDS:
@@ -239,7 +240,7 @@ def compact(frames: Sequence[Frame], content: Sequence[Block]) -> TimedStream:
             texts.append(chunk.text)  # type: ignore[union-attr]
             lengths.append(len(texts[-1]))
         else:
-            last = type(None)
+            last = None
             others.append(_without_known_replay(chunk, content))
             order += (_OTHER, 1)
     return TimedStream(
