@@ -5,5 +5,6 @@ Each is an async context manager over a runtime: `open_runtime(plugins=[retry])`
 """
 
 from trioloop.plugins.retry import retry
+from trioloop.plugins.spill import spill
 
-__all__ = ["retry"]
+__all__ = ["retry", "spill"]

@@ -227,7 +227,7 @@ class RunningCall:
             )
         else:
             outcome = await self._run_body(tool, fence)
-        self.outcome = self._bounded(outcome, tool.result_bytes_max)
+        self.outcome = outcome
 
     async def _run_body(self, tool: Tool, fence: trio.CancelScope) -> ToolOutcome:
         await trio.lowlevel.checkpoint_if_cancelled()  # what came before may have waited (R8)
@@ -238,11 +238,10 @@ class RunningCall:
             nursery, lambda: self.cause is not None, functools.partial(self._run.nest, self)
         )
 
-    def _bounded(self, outcome: ToolOutcome, bytes_max: int | None) -> ToolOutcome:
-        try:
-            return bounded(outcome, bytes_max or self._batch.limits.result_bytes_max)
-        except EventEncodingError as error:
-            return encoding_failed(error)
+    @property
+    def _bytes_max(self) -> int:
+        own = None if self._tool is None else self._tool.result_bytes_max
+        return own or self._batch.limits.result_bytes_max
 
     # Its end
 
@@ -345,7 +344,7 @@ class RunningCall:
         assert self.outcome is not None
         try:
             outcome, contexts = await policies.ask_after(
-                self._batch.hooks, self._as_request(), self.outcome
+                self._batch.hooks, self._as_request(), self.outcome, self._bytes_max
             )
         except BaseException as error:  # only a cancel, a stray one included, or Ctrl-C comes here
             if without_cancelled(error) is not None:
@@ -359,9 +358,6 @@ class RunningCall:
         """A vetted outcome, with all that joins next-step: the body's own, then the policy's."""
         if outcome.code == "TOOL_RESULT_WITHHELD":
             self._given.contexts.clear()
-        if outcome is not self.outcome:
-            tool = self._tool
-            outcome = self._bounded(outcome, tool.result_bytes_max if tool is not None else None)
         if not contexts:
             return outcome
         return attrs.evolve(outcome, additional_contexts=(*outcome.additional_contexts, *contexts))
@@ -372,6 +368,7 @@ class RunningCall:
         outcome = self.outcome if self.outcome is not None else failures.internal()
         self.contexts = [*self._given.contexts, *outcome.additional_contexts]
         try:
+            outcome = bounded(outcome, self._bytes_max)
             self._log(outcome)
         except EventEncodingError as error:
             outcome = encoding_failed(error)

@@ -141,7 +141,7 @@ async def run_around(
 
 
 async def ask_after(
-    hooks: Sequence[Hooks], request: CallRequest, outcome: ToolOutcome
+    hooks: Sequence[Hooks], request: CallRequest, outcome: ToolOutcome, bytes_max: int
 ) -> tuple[ToolOutcome, Sequence[UserMessage]]:
     """Ask the post-policy about an outcome.
 
@@ -152,7 +152,7 @@ async def ask_after(
     Raises:
         trio.Cancelled: it was cancelled.
     """
-    payload = PostExecution(request, outcome)
+    payload = PostExecution(request, outcome, bytes_max)
     try:
         answer = await run_waterfall([scope.post_execute for scope in hooks], payload, _accepted)
     except BaseException as error:  # a policy may raise anything; it then lets nothing out

@@ -7,7 +7,7 @@ A large value is written piece by piece, so that a thread that does it lets othe
 `is_heavy` tells, at a small constant cost, whether it should be a thread.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -19,6 +19,7 @@ from trioloop.tools.strict import is_light, plain, refused, written
 
 _KEPT_BYTES = 1 << 20
 _PLAIN = frozenset({bool, int, float, dict})  # never text or blocks, themselves or inside
+_WHOLE_BYTES = _KEPT_BYTES // 2  # a text of fewer was never cut
 _CLEANED_CHARACTERS_MAX = 1 << 20  # beyond it a text is cleaned only where it is kept
 
 
@@ -66,6 +67,25 @@ def is_heavy(value: object) -> bool:
     if isinstance(value, ToolOutcome):
         return not (is_light(value.value) and is_light(value.meta))
     return not isinstance(value, str | Block) and not is_light(value)
+
+
+def whole_text(outcome: ToolOutcome) -> Iterator[bytes]:
+    """The whole text of an outcome's content, in pieces that are made quickly, each as UTF-8.
+
+    `outcome_of` makes only so much text of a large value; where that is the content, the value is
+    written once more. Images have no text.
+    """
+    texts = [block.text for block in outcome.content if isinstance(block, TextBlock)]
+    value = outcome.value
+    if len(texts) == 1 and len(texts[0]) > _WHOLE_BYTES and not isinstance(value, str | None):
+        pieces: list[bytes] = []
+        if written(value, bytes_max=_KEPT_BYTES, pieces=pieces.append)[0] == texts[0]:
+            yield from pieces
+            return
+    for index, text in enumerate(texts):
+        yield b"\n" if index else b""
+        for start in range(0, len(text), _KEPT_BYTES):
+            yield clean(text[start : start + _KEPT_BYTES]).encode()
 
 
 def bounded(outcome: ToolOutcome, bytes_max: int) -> ToolOutcome:

@@ -7,7 +7,7 @@ strict. Only where they differ, a walk in Python makes it plain or names what is
 
 import dataclasses
 import math
-from collections.abc import Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -31,13 +31,20 @@ _GROUP = 250  # members of an array or object looked at in one go
 _TEXT_CHARACTERS = 1 << 20  # of one string written in one go
 
 
-def written(value: object, path: str = "$", *, bytes_max: int) -> tuple[str, Json]:
+def written(
+    value: object,
+    path: str = "$",
+    *,
+    bytes_max: int,
+    pieces: Callable[[bytes], object] | None = None,
+) -> tuple[str, Json]:
     """A value as strict JSON text, and a plain copy of it; of a large plain one, itself.
 
     Args:
         value: what to write.
         path: where it stands, for errors.
         bytes_max: how much of a large one's text is kept, head and tail.
+        pieces: given all of it, piece by piece.
 
     Raises:
         EventEncodingError: a part of it can't be written.
@@ -47,11 +54,15 @@ def written(value: object, path: str = "$", *, bytes_max: int) -> tuple[str, Jso
         if exact is None:
             raw = _encoded(plain(value, path), path)
             exact = raw, msgspec.json.decode(raw)
+        if pieces is not None:
+            pieces(exact[0])
         return exact[0].decode(), exact[1]
     writer = _Writer()
     kept = HeadAndTail(bytes_max)
     for piece in writer.pieces(value, path, 0):
         kept.feed(piece)
+        if pieces is not None:
+            pieces(piece)
     return kept.text(), plain(value, path) if writer.changed else value  # type: ignore[return-value]
 
 
