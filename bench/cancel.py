@@ -1,8 +1,11 @@
 """cancel: from the cancel to `turn/end` in the log: in a tool, in ten tools, in a stream.
 
-The baseline is Trio's own cancel of as many sleeping tasks, and the join.
+The baseline is Trio's own cancel of as many sleeping tasks, and the join. Nothing waits between a
+cancel and the end, so CPU time is the whole of it, without what other processes took meanwhile.
+`bare` cases have no listeners, subscriber or watcher.
 """
 
+import gc
 from collections.abc import AsyncGenerator
 
 import attrs
@@ -10,10 +13,10 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 import trioloop
-from bench.observed import observed_agent
+from bench.observed import listen, observed_agent
 from bench.prepared_model import PreparedModel, Reads, calls_of
 from bench.report import Figure, compared
-from bench.timing import Effort, Spent, Stopwatch, alternate, median_of
+from bench.timing import Effort, Spent, Stopwatch, Timings, median_of
 from trioloop.chunks import TextDelta
 from trioloop.events import TurnEnded
 
@@ -29,47 +32,54 @@ async def sleeping(index: int) -> None:
 
 async def run(effort: Effort) -> AsyncGenerator[Figure, None]:
     """All cases."""
-    yield await _case(effort, "tool", calls_of("sleeping", 1), 1)
-    yield await _case(effort, "ten-tools", calls_of("sleeping", 10), 10)
-    yield await _case(effort, "stream", SILENCE, 1)
+    one, ten = calls_of("sleeping", 1), calls_of("sleeping", 10)
+    for observed in (True, False):
+        about = "" if observed else "bare-"
+        yield await _case(effort, f"{about}tool", one, 1, observed=observed)
+        yield await _case(effort, f"{about}ten-tools", ten, 10, observed=observed)
+        yield await _case(effort, f"{about}stream", SILENCE, 1, observed=observed)
 
 
-async def _case(effort: Effort, case: str, reads: Reads, tasks: int) -> Figure:
-    cancels = effort.size(CANCELS)
-
-    async def ours() -> Spent:
-        return await _of_turns(reads, cancels)
-
-    async def baseline() -> Spent:
-        return median_of([await _of_tasks(tasks) for _ in range(cancels)])
-
-    timings = await alternate(ours, baseline, effort.runs)
-    versus = f"cancel and join of {tasks} {'task' if tasks == 1 else 'tasks'}"
-    return compared(NAME, case, timings, unit="us", clock="wall", versus=versus)
-
-
-async def _of_turns(reads: Reads, cancels: int) -> Spent:
-    """Some turns of a new agent, each cancelled when everything sleeps."""
+async def _case(effort: Effort, case: str, reads: Reads, tasks: int, *, observed: bool) -> Figure:
+    """Cancel turns and tasks in turn, one by one: both find the caches as the other left them."""
     model = PreparedModel(lambda request: reads, stalls=reads is SILENCE)
     tool = trioloop.tool(effects="read-only")(sleeping)
-    async with observed_agent(model, [tool]) as agent:
+    ours, baseline = [], []
+    async with observed_agent(
+        model, [tool], hooks=(listen,) if observed else (), watched=observed, subscribed=observed
+    ) as agent:
         ends = _Ends()
         with agent.session.observe(ends):
-            return median_of([await ends.of_turn(agent) for _ in range(cancels + 1)][1:])
+            for run in range(effort.runs + 1):
+                gc.collect()
+                both = [
+                    (await ends.of_turn(agent), await _of_tasks(tasks))
+                    for _ in range(effort.size(CANCELS))
+                ]
+                if run:
+                    ours.append(median_of([mine for mine, _ in both]))
+                    baseline.append(median_of([theirs for _, theirs in both]))
+    return compared(
+        NAME,
+        case,
+        Timings(tuple(ours), tuple(baseline)),
+        unit="us",
+        versus=f"cancel and join of {tasks} {'task' if tasks == 1 else 'tasks'}",
+    )
 
 
 @attrs.define(eq=False)
 class _Ends:
     """Stops the watch when a turn ends."""
 
-    watch: Stopwatch = attrs.field(factory=Stopwatch)
+    watch: Stopwatch = attrs.field(factory=lambda: Stopwatch(collects=False))
 
     def __call__(self, event: trioloop.Event) -> None:
         if isinstance(event.data, TurnEnded):
             self.watch.stop()
 
     async def of_turn(self, agent: trioloop.Agent) -> Spent:
-        """Open a turn, cancel it, and tell how long its end took."""
+        """Open a turn, cancel it when everything sleeps, and tell how long its end took."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(agent.ask, "go")
             await wait_all_tasks_blocked()
@@ -79,7 +89,7 @@ class _Ends:
 
 
 async def _of_tasks(tasks: int) -> Spent:
-    watch = Stopwatch()
+    watch = Stopwatch(collects=False)
     async with trio.open_nursery() as nursery:
         for index in range(tasks):
             nursery.start_soon(sleeping, index)

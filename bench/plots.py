@@ -22,8 +22,8 @@ def _draw(bench: str, figures: Sequence[Figure], path: Path) -> None:
     from matplotlib.figure import Figure as Sheet
 
     ratios = [figure.ratio for figure in figures]
-    below = [max(0.0, figure.ratio - figure.spread[0]) for figure in figures]
-    above = [max(0.0, figure.spread[1] - figure.ratio) for figure in figures]
+    below = [max(0.0, figure.ratio - min(figure.ratios)) for figure in figures]
+    above = [max(0.0, max(figure.ratios) - figure.ratio) for figure in figures]
     with matplotlib.rc_context({"svg.hashsalt": bench, "svg.fonttype": "none"}):
         sheet = Sheet(figsize=(7, 1.1 + 0.32 * len(figures)), layout="constrained")
         axes = sheet.subplots()

@@ -44,22 +44,26 @@ class Figure:
         return statistics.median(self.values)
 
     @property
-    def ratio(self) -> float:
-        """Our median to the baseline's."""
-        return _ratio(self.values, self.baseline)
+    def ratios(self) -> list[float]:
+        """Ours to the baseline's, run by run."""
+        return [_ratio(*pair) for pair in zip(self.values, self.baseline, strict=True)]
 
     @property
-    def spread(self) -> tuple[float, float]:
-        """The least and the greatest ratio of one run: how much the machine wavered."""
-        ratios = [
-            _ratio((ours,), (theirs,))
-            for ours, theirs in zip(self.values, self.baseline, strict=True)
-        ]
-        return min(ratios), max(ratios)
+    def ratio(self) -> float:
+        """The median of the ratios.
+
+        Both values of a run were taken one after the other, so most of what slows a machine for a
+        while cancels out. It doesn't in the ratio of two medians.
+        """
+        return statistics.median(self.ratios)
+
+    @property
+    def quickest(self) -> float:
+        """The least of our values to the least of the baseline's: both hardly disturbed."""
+        return _ratio(min(self.values), min(self.baseline))
 
     def as_json(self) -> str:
         """The figure as one line of JSON."""
-        low, high = self.spread
         line: dict[str, Fact] = {
             "bench": self.bench,
             "case": self.case,
@@ -71,8 +75,9 @@ class Figure:
             "versus": self.versus,
             "baseline": round(statistics.median(self.baseline), 3),
             "ratio": round(self.ratio, 3),
-            "ratio_min": round(low, 3),
-            "ratio_max": round(high, 3),
+            "ratio_min": round(min(self.ratios), 3),
+            "ratio_max": round(max(self.ratios), 3),
+            "quickest": round(self.quickest, 3),
         }
         return json.dumps(line | dict(self.facts))
 
@@ -100,7 +105,8 @@ def compared(
     """
     scale = {"us": 1e6, "ms": 1e3}[unit.partition("/")[0]]
     other: Clock = "wall" if clock == "cpu" else "cpu"
-    ratio = _ratio(_seconds(timings.ours, other), _seconds(timings.baseline, other))
+    pairs = zip(_seconds(timings.ours, other), _seconds(timings.baseline, other), strict=True)
+    ratio = statistics.median(_ratio(*pair) for pair in pairs)
     return Figure(
         bench=bench,
         case=case,
@@ -116,16 +122,15 @@ def _seconds(spent: Sequence[Spent], clock: Clock) -> tuple[float, ...]:
     return tuple(one.cpu if clock == "cpu" else one.wall for one in spent)
 
 
-def _ratio(ours: Sequence[float], baseline: Sequence[float]) -> float:
-    """Of medians; a baseline too short for the clock gives 0, which is plainly no ratio."""
-    below = statistics.median(baseline)
-    return statistics.median(ours) / below if below else 0.0
+def _ratio(ours: float, baseline: float) -> float:
+    """A baseline too short for the clock gives 0, which is plainly no ratio."""
+    return ours / baseline if baseline else 0.0
 
 
 def print_table(figures: Sequence[Figure]) -> None:
     """Print figures, one a line."""
     rows: list[tuple[str, ...]] = [
-        ("bench", "case", "median", "min to max", "ratio", "in one run", "versus")
+        ("bench", "case", "median", "min to max", "ratio", "of runs", "quickest", "versus")
     ]
     rows += [_row(figure) for figure in figures]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -135,13 +140,13 @@ def print_table(figures: Sequence[Figure]) -> None:
 
 
 def _row(figure: Figure) -> tuple[str, ...]:
-    low, high = figure.spread
     return (
         figure.bench,
         figure.case,
         f"{figure.median:.2f} {figure.unit}",
         f"{min(figure.values):.2f} to {max(figure.values):.2f}",
         f"{figure.ratio:.3f}",
-        f"{low:.2f} to {high:.2f}",
+        f"{min(figure.ratios):.2f} to {max(figure.ratios):.2f}",
+        f"{figure.quickest:.3f}",
         figure.versus + "".join(f", {key} {value}" for key, value in figure.facts.items()),
     )

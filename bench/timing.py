@@ -1,6 +1,6 @@
 """Takes the time of two things in turn, so that what slows the machine slows both.
 
-Ours and the baseline alternate (A B A B) in one process, after a warm-up that doesn't count, and
+Ours and the baseline alternate (A B B A) in one process, after a warm-up that doesn't count, and
 the garbage is collected before each timing. Each timing has CPU time, which other processes hardly
 touch, and wall time.
 """
@@ -121,10 +121,14 @@ def median_of(spent: Sequence[Spent]) -> Spent:
 
 
 async def alternate(ours: Timed, baseline: Timed, runs: int) -> Timings:
-    """Time two things in turn, after one run of each that doesn't count."""
+    """Time two things in turn, after one run of each that doesn't count.
+
+    Who comes first changes from run to run, so that neither always finds what the other left.
+    """
     kept: tuple[list[Spent], list[Spent]] = ([], [])
     for run in range(runs + 1):
-        for once, its in zip((ours, baseline), kept, strict=True):
+        pairs = list(zip((ours, baseline), kept, strict=True))
+        for once, its in pairs if run % 2 else reversed(pairs):
             spent = await once()
             if run:
                 its.append(spent)

@@ -26,7 +26,16 @@ SCHEMA = {
         "versus": {"type": "string", "minLength": 1},
         **{
             name: {"type": "number", "exclusiveMinimum": 0}
-            for name in ("min", "median", "max", "baseline", "ratio", "ratio_min", "ratio_max")
+            for name in (
+                "min",
+                "median",
+                "max",
+                "baseline",
+                "ratio",
+                "ratio_min",
+                "ratio_max",
+                "quickest",
+            )
         },
     },
     "additionalProperties": {"type": ["number", "string"]},
