@@ -31,7 +31,8 @@ class EventData:
     __slots__ = ()
 
 
-class Event(Struct, frozen=True, gc=False):
+@attrs.frozen
+class Event:
     """A fact with its place in a session's log.
 
     Attributes:

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
-from msgspec import Struct
 
 from trioloop.chunks import Chunk
 from trioloop.events import CallConfig
@@ -48,7 +47,8 @@ class Lease:
     next_seq: int
 
 
-class StoredRow(Struct, frozen=True, gc=False):
+@attrs.frozen
+class StoredRow:
     """One event as a store keeps it: canonical bytes, and the CRC-32 chained over the session."""
 
     seq: int

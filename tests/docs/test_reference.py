@@ -15,6 +15,7 @@ SHOWN = {
 }
 FRONTS = [
     "trioloop",
+    "trioloop.control",
     "trioloop.ext.code",
     "trioloop.hooks",
     "trioloop.models",

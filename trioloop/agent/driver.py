@@ -147,9 +147,6 @@ async def _settle(desk: Desk, first_seq: int, closed: Closed) -> None:
     desk.chain_settled(settled, fault)
 
 
-_TELLING = frozenset({TurnStarted, AssistantMessageLogged, AssistantAttemptLogged})
-
-
 def settlement(
     agent: SessionId, events: Iterable[Event], ending: Ending, store_error: str | None
 ) -> Settled:
@@ -164,14 +161,13 @@ def settlement(
     turns: list[int] = []
     text = ""
     usage = Usage()
-    for data in [event.data for event in events if type(event.data) in _TELLING]:
+    for event in events:
+        data = event.data
         if isinstance(data, TurnStarted):
             turns.append(data.turn)
-            continue
-        assert isinstance(data, AssistantMessageLogged | AssistantAttemptLogged)
-        if isinstance(data, AssistantMessageLogged):
+        elif isinstance(data, AssistantMessageLogged):
             text = data.message.text or text
-        if data.usage is not None:
+        if isinstance(data, AssistantMessageLogged | AssistantAttemptLogged) and data.usage:
             usage += data.usage
     return Settled(
         agent=agent,

@@ -23,9 +23,9 @@ from trioloop.cli.setup import Setup, opened
 from trioloop.cli.watching import shown
 from trioloop.errors import TrioloopError
 
-_TWICE_S = 3
+TWICE_S = 3
 _READ_BYTES = 65_536
-_LEAVE = frozenset({"/quit", "/exit", "/q"})
+LEAVE = frozenset({"/quit", "/exit", "/q"})
 
 
 async def chat(setup: Setup, output: Output) -> ExitCode:
@@ -63,9 +63,9 @@ class _Conversation:
         if self._interactive:
             self._output.hint("typing while it works steers; Ctrl-C cancels, twice leaves")
             self._output.prompt()
-        async with aclosing(_lines(sys.stdin.fileno())) as lines:
-            async for line in lines:
-                if line.strip() in _LEAVE:
+        async with aclosing(lines(sys.stdin.fileno())) as typed:
+            async for line in typed:
+                if line.strip() in LEAVE:
                     break
                 await self._hear(line)
         if not self._interactive:
@@ -94,7 +94,7 @@ class _Conversation:
     def _interrupted(self, number: int) -> bool:
         """The first Ctrl-C cancels the turn, or warns; a second one soon after it leaves."""
         now = trio.current_time()
-        soon = now - self._interrupted_at < _TWICE_S
+        soon = now - self._interrupted_at < TWICE_S
         if number != signal.SIGINT or not self._interactive or soon:
             return False
         self._interrupted_at = now
@@ -107,7 +107,7 @@ class _Conversation:
         return True
 
 
-async def _lines(descriptor: int) -> AsyncGenerator[str, None]:
+async def lines(descriptor: int) -> AsyncGenerator[str, None]:
     """The lines of a file descriptor, read in a thread that is left alone when nobody waits."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest = ""
@@ -115,8 +115,8 @@ async def _lines(descriptor: int) -> AsyncGenerator[str, None]:
         data = await trio.to_thread.run_sync(
             os.read, descriptor, _READ_BYTES, abandon_on_cancel=True
         )
-        *lines, rest = (rest + decoder.decode(data, final=not data)).split("\n")
-        for line in lines:
+        *whole, rest = (rest + decoder.decode(data, final=not data)).split("\n")
+        for line in whole:
             yield line
         if not data:
             if rest:

@@ -67,6 +67,11 @@ class Output:
         if setup.store is not None and setup.session is None:
             self.hint(f"session {session} in {setup.store}")
 
+    def say(self, text: str) -> None:
+        """Something that was asked for, on standard output."""
+        self._out.print(Text(one_line(text)), soft_wrap=True)
+        self._out.file.flush()
+
     def hint(self, text: str) -> None:
         """Something by the way."""
         self._side.print(Text(one_line(text), style="dim"), soft_wrap=True)

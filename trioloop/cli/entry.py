@@ -26,6 +26,7 @@ from trioloop.tools import Tool
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path)
+_CONTROL_PACKAGES = ("h11", "trio_websocket", "wsproto")
 
 
 def run(arguments: Sequence[str]) -> ExitCode:
@@ -145,6 +146,84 @@ def chat_command(as_json: bool, **options: Any) -> ExitCode:  # Any: click's val
     What you type while it works steers it. Ctrl-C cancels its turn; twice leaves, as Ctrl-D does.
     """
     return trio.run(hold_chat, _setup(**options), Output(json=as_json))
+
+
+@commands.command("serve")
+@_agent_options
+@click.option(
+    "--listen",
+    default="127.0.0.1:0",
+    show_default=True,
+    metavar="ADDRESS",
+    help="HOST:PORT, port 0 for any that is free, or unix:PATH.",
+)
+@click.option(
+    "--token-file", type=_FILE, metavar="FILE", help="Keep the token there; made if it is missing."
+)
+@click.option("--ask", "asks", is_flag=True, help="Ask before tools that aren't read-only run.")
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="A page beside the console that may connect. May be repeated.",
+)
+@click.option(
+    "--certificate", type=_FILE, metavar="FILE.pem", help="Speak TLS, with this and its key."
+)
+@click.option("--insecure", is_flag=True, help="Listen beyond this machine without TLS.")
+def serve_command(
+    *,
+    listen: str,
+    token_file: Path | None,
+    asks: bool,
+    origins: tuple[str, ...],
+    certificate: Path | None,
+    insecure: bool,
+    **options: Any,  # Any: click's values
+) -> ExitCode:
+    """Serve agents to browsers, terminals and programs, until Ctrl-C.
+
+    Prints the address once, with the token that opens it.
+    """
+    with _needs_control():
+        from trioloop.cli.serve import Serving, serve_setup
+    if options["session"] is not None:
+        raise CommandError("serve has no --session: agents are made by those who connect", USAGE)
+    serving = Serving(
+        listen=listen,
+        token_file=token_file,
+        asks=asks,
+        origins=origins,
+        certificate=certificate,
+        insecure=insecure,
+    )
+    return trio.run(serve_setup, _setup(**options), serving, Output())
+
+
+@commands.command("attach")
+@click.argument("address")
+@click.option("--agent", metavar="NAME", help="Made if it is missing; else the only live one.")
+@click.option("--json", "as_json", is_flag=True, help="Print events as JSON lines.")
+def attach_command(address: str, agent: str | None, as_json: bool) -> ExitCode:
+    """Talk with a served agent; ADDRESS is what `trioloop serve` prints.
+
+    What you type while it works steers it. Ctrl-C cancels its turn; twice leaves, as Ctrl-D does,
+    and the agent goes on.
+    """
+    with _needs_control():
+        from trioloop.cli.attach import attach
+    return trio.run(attach, address, agent, Output(json=as_json))
+
+
+@contextmanager
+def _needs_control() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _CONTROL_PACKAGES:
+            raise
+        raise CommandError("this command needs: pip install 'trioloop[control]'") from None
 
 
 for _command in STORE_COMMANDS:

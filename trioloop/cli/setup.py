@@ -1,6 +1,6 @@
 """What a command runs: model, tools, session and settings, opened as one agent."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import AttemptFailed, Hooks, RequestProposal, Retry
 from trioloop.limits import Limits
 from trioloop.plugins.retry import retry
-from trioloop.runtime.open import open_runtime
+from trioloop.ports import Approver
+from trioloop.runtime.open import HookSetup, open_runtime
 from trioloop.runtime.runtime import Runtime
 from trioloop.tools import Tool
 
@@ -69,6 +70,24 @@ async def opened(setup: Setup) -> AsyncIterator[Agent]:
     Raises:
         TrioloopError: the store, the session or the tools can't be used.
     """
+    async with opened_runtime(setup) as runtime:
+        yield await _open_agent(runtime, setup.session)
+
+
+@asynccontextmanager
+async def opened_runtime(
+    setup: Setup, *, approver: Approver | None = None, hooks: Iterable[HookSetup] = ()
+) -> AsyncIterator[Runtime]:
+    """The runtime of a setup; leaving closes and stores its logs.
+
+    Args:
+        setup: what it runs.
+        approver: answers the questions of pre-policies.
+        hooks: further functions that register listeners.
+
+    Raises:
+        TrioloopError: the store or the tools can't be used.
+    """
     async with open_runtime(
         model=setup.model.model,
         tools=setup.tools,
@@ -76,10 +95,11 @@ async def opened(setup: Setup) -> AsyncIterator[Agent]:
         store=setup.store,
         config=setup.config,
         limits=Limits(grace_s=_GRACE_S),
-        hooks=[_choose_by_step] if setup.tool_choice == FIRST_STEP else [],
+        hooks=[*([_choose_by_step] if setup.tool_choice == FIRST_STEP else []), *hooks],
+        approver=approver,
         plugins=[_patience_where_somebody_answers, retry],
     ) as runtime:
-        yield await _open_agent(runtime, setup.session)
+        yield runtime
 
 
 async def _open_agent(runtime: Runtime, session: str | None) -> Agent:

@@ -4,7 +4,7 @@ Each is an async context manager over a runtime: `open_runtime(plugins=[retry])`
 `async with retry(runtime):` where it needs options.
 """
 
+from trioloop.plugins.approval import Approvals
 from trioloop.plugins.retry import retry
-from trioloop.plugins.spill import spill
 
-__all__ = ["retry", "spill"]
+__all__ = ["Approvals", "retry"]

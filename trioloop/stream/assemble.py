@@ -21,6 +21,7 @@ from trioloop.chunks import (
     RefusalDelta,
     ReplayChunk,
     TextDelta,
+    TextPiece,
     ToolCallStart,
     Usage,
     UsageChunk,
@@ -88,7 +89,7 @@ def interrupted(frames: Sequence[Frame], *, provider: str, model: str) -> Assemb
 
 
 _Told: TypeAlias = TextBlock | ReasoningBlock | RefusalBlock | OpaqueBlock
-_KINDS: dict[type[Chunk], BlockKind] = {
+_KINDS: dict[type[TextPiece], BlockKind] = {
     TextDelta: "text",
     ReasoningDelta: "reasoning",
     RefusalDelta: "refusal",
@@ -108,7 +109,7 @@ class _Part:
 
     @property
     def text(self) -> str:
-        return self.pieces[0] if len(self.pieces) == 1 else "".join(self.pieces)
+        return "".join(self.pieces)
 
     def told(self) -> _Told | None:
         """The block, where it is no call; None where it has nothing."""
@@ -148,15 +149,16 @@ class _Gathered:
 
     def take(self, chunk: Chunk) -> None:
         """Take a chunk that is no piece of text."""
-        if isinstance(chunk, ToolCallStart):
-            part = self.part("tool-call", chunk.block)
-            part.wire_id, part.name = chunk.wire_id, chunk.name
-        elif isinstance(chunk, ReplayChunk):
-            self.part(chunk.kind, chunk.block).replay = chunk.replay
-        elif isinstance(chunk, UsageChunk):
-            self.usage = chunk.usage
-        elif isinstance(chunk, Finish):
-            self.finish = self.finish or chunk
+        match chunk:
+            case ToolCallStart(block=block, wire_id=wire_id, name=name):
+                part = self.part("tool-call", block)
+                part.wire_id, part.name = wire_id, name
+            case ReplayChunk(kind=kind, block=block, replay=replay):
+                self.part(kind, block).replay = replay
+            case UsageChunk(usage=usage):
+                self.usage = usage
+            case Finish():
+                self.finish = self.finish or chunk
 
 
 def _gather(frames: Sequence[Frame]) -> _Gathered:
@@ -167,10 +169,10 @@ def _gather(frames: Sequence[Frame]) -> _Gathered:
     for chunk in chain.from_iterable([frame.chunks for frame in frames]):
         if type(chunk) is kind and chunk.block == block:  # type: ignore[union-attr]
             pieces.append(chunk.text)  # type: ignore[union-attr]
-        elif type(chunk) in _KINDS:
-            kind, block = type(chunk), chunk.block  # type: ignore[union-attr]
+        elif isinstance(chunk, TextPiece):
+            kind, block = type(chunk), chunk.block
             pieces = gathered.part(_KINDS[kind], block).pieces
-            pieces.append(chunk.text)  # type: ignore[union-attr]
+            pieces.append(chunk.text)
         else:
             kind = None
             gathered.take(chunk)

@@ -12,7 +12,6 @@ import trio
 from trioloop.errors import LeakedCancelError
 from trioloop.machine.plan import Mode
 from trioloop.tools.isolation import first_of, in_context, without_cancelled
-from trioloop.tools.job import CallScope
 from trioloop.tools.places import Place
 
 ResultT = TypeVar("ResultT")
@@ -49,7 +48,7 @@ class PlainJob(Generic[ResultT]):
     def mode(self) -> Mode:
         return self._call.mode
 
-    def start(self, scope: CallScope | None) -> bool:
+    def start(self, scope: trio.CancelScope | None) -> bool:
         return False
 
     async def admit(self) -> bool:

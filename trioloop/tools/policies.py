@@ -74,15 +74,7 @@ async def ask_before(
 
 
 async def _allowed() -> PrePolicy:
-    return _ALLOW
-
-
-async def _accepted() -> PostPolicy:
-    return _ACCEPT
-
-
-_ALLOW = Allow()
-_ACCEPT = Accept()
+    return Allow()
 
 
 async def _asked(ask: Ask, request: CallRequest, approver: Approver | None) -> PrePolicy:
@@ -141,7 +133,7 @@ async def run_around(
 
 
 async def ask_after(
-    hooks: Sequence[Hooks], request: CallRequest, outcome: ToolOutcome, bytes_max: int
+    hooks: Sequence[Hooks], request: CallRequest, outcome: ToolOutcome
 ) -> tuple[ToolOutcome, Sequence[UserMessage]]:
     """Ask the post-policy about an outcome.
 
@@ -152,9 +144,13 @@ async def ask_after(
     Raises:
         trio.Cancelled: it was cancelled.
     """
-    payload = PostExecution(request, outcome, bytes_max)
+
+    async def accepted() -> PostPolicy:
+        return Accept()
+
+    payload = PostExecution(request, outcome)
     try:
-        answer = await run_waterfall([scope.post_execute for scope in hooks], payload, _accepted)
+        answer = await run_waterfall([scope.post_execute for scope in hooks], payload, accepted)
     except BaseException as error:  # a policy may raise anything; it then lets nothing out
         who = raised_by(error) or "that reads results"
         return failures.withheld(

@@ -1,0 +1,35 @@
+"""Questions that a person answers: list, answer. The first answer counts, also across a restart."""
+
+from trioloop.control import parameters
+from trioloop.control.faults import WireError
+from trioloop.control.results import Answered, Approvals
+from trioloop.control.service import Service
+from trioloop.plugins.approval import ApprovalAnswered, UnknownApprovalError, decided
+
+
+async def list_approvals(service: Service, asked: parameters.Nothing) -> Approvals:
+    """The questions that wait."""
+    return Approvals(approvals=service.open_approvals())
+
+
+async def answer(service: Service, asked: parameters.Answer) -> Answered:
+    """Answer a question; answered the same way before, it gives the first outcome."""
+    if service.approvals is None:
+        raise WireError("not_found")
+    agent = await service.live(asked.approval.partition(".")[0])
+    try:
+        given = service.approvals.answer(asked.approval, allow=asked.allow, reason=asked.reason)
+    except UnknownApprovalError:
+        found = decided(agent.session.events(), asked.approval)
+        if found is None:
+            raise WireError("not_found") from None
+        if not _is_same(found, asked):
+            raise WireError("already_decided", facts={"outcome": found.outcome}) from None
+        given = found
+    await agent.session.checkpoint()
+    return Answered(approval=given.approval, allow=given.allow)
+
+
+def _is_same(found: ApprovalAnswered, asked: parameters.Answer) -> bool:
+    mine = (asked.allow, asked.reason)
+    return found.outcome == "answered" and (found.allow, found.reason) == mine

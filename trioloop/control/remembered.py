@@ -1,0 +1,81 @@
+"""Outcomes of commands that may come again: the same id and body give the first outcome.
+
+For commands whose id is in no log. Only ids that are text are remembered, since numbers count the
+requests of one connection.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+import attrs
+import trio
+
+from trioloop.control.faults import WireError
+from trioloop.control.protocol import Request
+from trioloop.control.results import Result
+
+
+@attrs.define(eq=False)
+class _Command:
+    body: bytes
+    done: trio.Event = attrs.field(factory=trio.Event)
+    outcome: Result | WireError | None = None
+
+
+class Remembered:
+    """The last commands of each token, with what came of them.
+
+    Args:
+        commands_max: how many are kept.
+    """
+
+    def __init__(self, commands_max: int) -> None:
+        self._commands_max = commands_max
+        self._commands: OrderedDict[tuple[str, str], _Command] = OrderedDict()
+
+    async def once(
+        self, owner: str, request: Request, act: Callable[[], Awaitable[Result]]
+    ) -> Result:
+        """Act, or give the outcome of the first time. A checkpoint.
+
+        Args:
+            owner: whose ids these are.
+            request: the command.
+            act: carries it out.
+
+        Raises:
+            WireError: what `act` raised, now or the first time; `id_conflict`: the id was used
+                for something else.
+        """
+        if not isinstance(request.id, str):
+            return await act()
+        key = (owner, request.id)
+        body = hashlib.sha256(request.method.encode() + b"\n" + bytes(request.params)).digest()
+        known = self._commands.get(key)
+        if known is not None:
+            return await _first_outcome(known, body)
+        command = self._commands[key] = _Command(body)
+        try:
+            command.outcome = await act()
+        except WireError as error:
+            command.outcome = error
+            raise
+        finally:
+            if command.outcome is None:  # it wasn't carried out, so it may come again
+                self._commands.pop(key, None)
+            command.done.set()
+            while len(self._commands) > self._commands_max:
+                self._commands.popitem(last=False)
+        return command.outcome
+
+
+async def _first_outcome(command: _Command, body: bytes) -> Result:
+    if command.body != body:
+        raise WireError("id_conflict")
+    await command.done.wait()
+    if command.outcome is None:
+        raise WireError("internal")
+    if isinstance(command.outcome, WireError):
+        raise command.outcome
+    return command.outcome

@@ -1,0 +1,176 @@
+"""What all connections of an endpoint share: the runtime, its open questions, what changed."""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+
+import attrs
+import msgspec
+import trio
+
+from trioloop.agent.agent import Agent
+from trioloop.control.bodies import Bodies
+from trioloop.control.faults import WireError
+from trioloop.control.limits import ControlLimits
+from trioloop.control.remembered import Remembered
+from trioloop.control.results import AgentState, Approval, OpenTurn, RuntimeState
+from trioloop.errors import SessionExistsError, SessionLockedError
+from trioloop.events import SessionOpened
+from trioloop.ids import SessionId, session_id
+from trioloop.plugins.approval import Approvals, OpenApproval, void
+from trioloop.runtime.runtime import Runtime
+
+_KINDS = ("created", "disposed", "status")
+
+
+class Changes:
+    """That something has changed, not what: who waits looks anew, however often it did."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._came: trio.Event | None = None
+
+    def note(self, *_: object) -> None:
+        """Something has changed."""
+        self._count += 1
+        came, self._came = self._came, None
+        if came is not None:
+            came.set()
+
+    async def each(self) -> AsyncGenerator[None, None]:
+        """Once now, and once after any number of changes."""
+        seen = -1
+        while True:
+            while seen == self._count:
+                if self._came is None:
+                    self._came = trio.Event()
+                await self._came.wait()
+            seen = self._count
+            yield
+
+
+@attrs.frozen(eq=False)
+class Service:
+    """What an endpoint serves.
+
+    Attributes:
+        runtime: whose agents.
+        limits: of the endpoint.
+        approvals: the open questions; None: the runtime asks nobody.
+        bodies: the running tool bodies.
+        remembered: the outcomes of commands that may come again.
+        changes: of agents and questions.
+    """
+
+    runtime: Runtime
+    limits: ControlLimits
+    approvals: Approvals | None
+    bodies: Bodies
+    remembered: Remembered
+    changes: Changes = attrs.field(factory=Changes)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch the runtime while the block is open."""
+        registrations = [self.runtime.on(kind, self.changes.note) for kind in _KINDS]
+        forget = self.approvals.observe(self.changes.note) if self.approvals else lambda: None
+        try:
+            with self.bodies.watching():
+                yield
+        finally:
+            forget()
+            for registration in registrations:
+                registration.close()
+
+    def agent(self, name: str) -> Agent:
+        """A live agent.
+
+        Raises:
+            WireError: `not_found`: there is none of that name, or no agent may have it.
+        """
+        agent = self.runtime.agents.get(SessionId(name))
+        if agent is None:
+            raise WireError("not_found")
+        return agent
+
+    async def live(self, name: str) -> Agent:
+        """A live agent; one that is only stored is resumed, which starts nothing. A checkpoint.
+
+        Raises:
+            WireError: `not_found`: there is none of that name, or no agent may have it.
+            SessionLockedError: another process writes it.
+        """
+        chosen = self.name(name)
+        known = self.runtime.agents.get(chosen)
+        if known is not None:
+            return known
+        try:
+            agent = await self.runtime.resume_agent(chosen)
+        except (SessionExistsError, SessionLockedError):
+            if chosen in self.runtime.agents:  # another client was faster
+                return self.runtime.agents[chosen]
+            raise
+        if self.approvals is not None:
+            void(agent, frozenset(one.asked.approval for one in self.approvals.open))
+        return agent
+
+    def name(self, text: str, *, field: str | None = None) -> SessionId:
+        """A name that a session may have.
+
+        Raises:
+            WireError: `invalid_params` for a field that is to name a new one, else `not_found`.
+        """
+        try:
+            return session_id(text)
+        except ValueError:
+            if field is None:
+                raise WireError("not_found") from None
+            raise WireError("invalid_params", field=field) from None
+
+    def state(self, agent: Agent) -> AgentState:
+        """An agent as it is now."""
+        session, turn = agent.session, agent.turn
+        return AgentState(
+            agent=agent.name,
+            status=agent.status,
+            turn=None if turn is None else OpenTurn(number=turn.turn, cause=turn.cause),
+            seq=session.seq,
+            durable_seq=session.durable_seq,
+            opened=opened_at(agent),
+            pending=len(session.state.inbox),
+            bodies=self.bodies.of(agent),
+        )
+
+    def open_approvals(self) -> tuple[Approval, ...]:
+        """The questions that wait, the oldest first."""
+        return tuple(map(_told, self.approvals.open)) if self.approvals is not None else ()
+
+    def runtime_state(self) -> RuntimeState:
+        """The live agents and the open questions."""
+        agents = sorted(self.runtime.agents.items())
+        return RuntimeState(
+            agents=tuple(self.state(agent) for _, agent in agents),
+            approvals=self.open_approvals(),
+        )
+
+
+def opened_at(agent: Agent) -> int:
+    """When an agent's session was opened, in Unix milliseconds."""
+    opened = agent.session.state.session
+    return opened.created if isinstance(opened, SessionOpened) else 0
+
+
+def _told(asked: OpenApproval) -> Approval:
+    question = asked.asked
+    try:
+        arguments = msgspec.json.decode(asked.arguments or "{}", type=dict)
+    except msgspec.MsgspecError:  # a model may have written anything
+        arguments = {}
+    return Approval(
+        approval=question.approval,
+        agent=asked.agent.name,
+        call=question.call,
+        tool=asked.tool,
+        arguments=arguments,
+        question=question.question,
+        until=question.until,
+    )

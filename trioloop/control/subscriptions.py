@@ -1,0 +1,84 @@
+"""A client's subscriptions: cursors into logs, and the live facts beside them."""
+
+import attrs
+import msgspec
+import trio
+from msgspec import Raw
+
+from trioloop.agent.agent import Agent
+from trioloop.agent.notifications import Notification
+from trioloop.codec import encode_event
+from trioloop.control.answers.sessions import large
+from trioloop.control.protocol import encode_event as event_frame
+from trioloop.control.protocol import encode_notification
+from trioloop.control.results import AgentNotification, SessionEnd, SessionEvent
+from trioloop.control.voice import Cursor, Voice
+from trioloop.events import Event
+
+_encode = msgspec.json.Encoder().encode
+
+
+@attrs.define(eq=False)
+class Subscription:
+    """One subscription of one client.
+
+    Attributes:
+        number: its number in the dialogue.
+        agent: whose session.
+        scope: ends it.
+    """
+
+    number: int
+    agent: Agent
+    scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
+
+    async def tell(self, voice: Voice, after: int, *, live: bool, frame_bytes_max: int) -> None:
+        """Say each durable event after a cursor, then those to come, until the session closes.
+
+        Args:
+            voice: where it is said.
+            after: the seq of the last event that the client has.
+            live: say what happens now, too; chunks gather while the client reads something else.
+            frame_bytes_max: of an event that is sent whole.
+        """
+        with self.scope:
+            async with trio.open_nursery() as nursery:
+                if live:
+                    nursery.start_soon(self._tell_live, voice)
+                async with self.agent.session.subscribe(after, durable=True) as events:
+                    async for event in events:
+                        frame = self._frame(event, frame_bytes_max)
+                        await voice.say(frame, Cursor(self.agent.name, event.seq))
+                nursery.cancel_scope.cancel()
+            end = SessionEnd(subscription=self.number)
+            await voice.say(encode_notification("session/end", end))
+
+    def _frame(self, event: Event, bytes_max: int) -> str:
+        payload = encode_event(event)
+        told = large(payload, event.seq, bytes_max)
+        if told is None:
+            return event_frame(self.number, payload)
+        return encode_notification(
+            "session/event", SessionEvent(subscription=self.number, large=told)
+        )
+
+    async def _tell_live(self, voice: Voice) -> None:
+        async with self.agent.watch(whole_attempt=True) as feed:
+            async for notification in feed:
+                await voice.say(self._live_frame(notification))
+
+    def _live_frame(self, notification: Notification) -> str:
+        fact = {
+            field.name: getattr(notification, field.name)
+            for field in attrs.fields(type(notification))
+            if field.name not in _INNER
+        }
+        return encode_notification(
+            "agent/notification",
+            AgentNotification(
+                subscription=self.number, kind=notification.kind, fact=Raw(_encode(fact))
+            ),
+        )
+
+
+_INNER = frozenset(("agent", "error"))  # told by the subscription, and nobody's business
