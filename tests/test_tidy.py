@@ -142,6 +142,17 @@ def test_no_room_imports_through_the_public_front() -> None:
     ] == []
 
 
+def test_plugins_are_made_with_public_names_alone() -> None:
+    public = {"trioloop", "trioloop.hooks"}
+    assert [
+        f"{module.path} imports {name}"
+        for module in OURS
+        if module.path.startswith("trioloop/plugins/") and not module.path.endswith("__init__.py")
+        for name in module.imports
+        if name.partition(".")[0] == "trioloop" and name not in public
+    ] == []
+
+
 def _run_python(code: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False

@@ -5,12 +5,11 @@ with the time at which they came. Nothing is computed per chunk while it streams
 called once, at the end, and `expand(compact(frames, content), content) == frames`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, chain, groupby, islice
 from operator import sub
 from typing import Literal, TypeAlias, TypeVar
 
-import attrs
 from msgspec import Struct
 
 from trioloop.errors import InvalidInputError
@@ -197,13 +196,18 @@ EMPTY_STREAM = TimedStream()
 
 TextPiece: TypeAlias = TextDelta | ReasoningDelta | RefusalDelta | ArgumentsDelta
 
-_LANE_KINDS: dict[type[TextPiece], LaneKind] = {
+_LANE_KINDS: dict[type[Chunk], LaneKind] = {
     TextDelta: "text",
     ReasoningDelta: "reasoning",
     RefusalDelta: "refusal",
     ArgumentsDelta: "arguments",
 }
-_PIECES = {kind: piece for piece, kind in _LANE_KINDS.items()}
+_PIECES: dict[LaneKind, Callable[..., TextPiece]] = {
+    "text": TextDelta,
+    "reasoning": ReasoningDelta,
+    "refusal": RefusalDelta,
+    "arguments": ArgumentsDelta,
+}
 T = TypeVar("T")
 _OTHER = -1
 LaneKey: TypeAlias = tuple[LaneKind, int]
@@ -217,18 +221,27 @@ def compact(frames: Sequence[Frame], content: Sequence[Block]) -> TimedStream:
         content: what the attempt is logged with; a text that one of its blocks holds isn't stored
             again. Any content is right; empty content makes a stream that stands alone.
     """
-    pieces: dict[LaneKey, list[str]] = {}
-    places: dict[LaneKey, int] = {}
+    pieces: dict[LaneKey, tuple[int, list[str]]] = {}
     order: list[int] = []
     lengths: list[int] = []
     others: list[Chunk | ReplayAt] = []
-    for found in _stretches(frames):
-        if isinstance(found, _Stretch):
-            pieces.setdefault(found.key, []).extend(found.texts)
-            lengths += map(len, found.texts)
-            order += (places.setdefault(found.key, len(places)), len(found.texts))
+    last: type[Chunk] | None = None  # the kind of the run under way, with its block and texts
+    block, texts = 0, [""]
+    for chunk in chain.from_iterable([frame.chunks for frame in frames]):
+        kind = type(chunk)
+        if kind in _LANE_KINDS:
+            if kind is last and chunk.block == block:  # type: ignore[union-attr]
+                order[-1] += 1
+            else:
+                last, block = kind, chunk.block  # type: ignore[union-attr]
+                lane = pieces.setdefault((_LANE_KINDS[kind], block), (len(pieces), []))
+                texts = lane[1]
+                order += (lane[0], 1)
+            texts.append(chunk.text)  # type: ignore[union-attr]
+            lengths.append(len(texts[-1]))
         else:
-            others.append(_without_known_replay(found, content))
+            last = None
+            others.append(_without_known_replay(chunk, content))
             order += (_OTHER, 1)
     return TimedStream(
         times=_differences([frame.at_ms for frame in frames]),
@@ -256,49 +269,23 @@ def expand(stream: TimedStream, content: Sequence[Block]) -> tuple[Frame, ...]:
         raise InvalidInputError(f"the timed stream doesn't fit its content: {error}") from None
 
 
-@attrs.define
-class _Stretch:
-    """Deltas in a row of one lane: what they are pieces of, and their texts."""
-
-    key: LaneKey
-    texts: list[str]
-
-
-def _stretches(frames: Sequence[Frame]) -> list[_Stretch | Chunk]:
-    found: list[_Stretch | Chunk] = []
-    kind: type | None = None
-    block = 0
-    texts: list[str] = []
-    for chunk in chain.from_iterable([frame.chunks for frame in frames]):
-        if type(chunk) is kind and chunk.block == block:  # type: ignore[union-attr]
-            texts.append(chunk.text)  # type: ignore[union-attr]
-        elif isinstance(chunk, TextPiece):
-            kind, block, texts = type(chunk), chunk.block, [chunk.text]
-            found.append(_Stretch((_LANE_KINDS[kind], block), texts))
-        else:
-            kind = None
-            found.append(chunk)
-    return found
-
-
 def _text_in(block: Block) -> tuple[LaneKind, str] | None:
-    match block:
-        case TextBlock(text=text):
-            return "text", text
-        case ReasoningBlock(text=text):
-            return "reasoning", text
-        case RefusalBlock(text=text):
-            return "refusal", text
-        case ToolCallBlock(arguments=text):
-            return "arguments", text
-    return None
+    if isinstance(block, ToolCallBlock):
+        return "arguments", block.arguments
+    if isinstance(block, TextBlock):
+        return "text", block.text
+    if isinstance(block, ReasoningBlock):
+        return "reasoning", block.text
+    return ("refusal", block.text) if isinstance(block, RefusalBlock) else None
 
 
-def _lanes(pieces: dict[LaneKey, list[str]], content: Sequence[Block]) -> tuple[Lane, ...]:
+def _lanes(
+    pieces: dict[LaneKey, tuple[int, list[str]]], content: Sequence[Block]
+) -> tuple[Lane, ...]:
     known = {_text_in(block): index for index, block in enumerate(content)}
     lanes = []
-    for (kind, block), texts in pieces.items():
-        text = "".join(texts)
+    for (kind, block), (_, texts) in pieces.items():
+        text = texts[0] if len(texts) == 1 else "".join(texts)
         lanes.append(Lane(kind, block, known.get((kind, text), text) if text else ""))
     return tuple(lanes)
 

@@ -47,7 +47,8 @@ def seal(event: Event) -> tuple[Event, bytes]:
     """
     data = event.data
     if type(data) is UnknownEvent:
-        return event, _row(data.name, event, b'"ignorable":true,', bytes(data.raw))
+        begin, mark = _row_words(data.name, ignorable=True)
+        return event, _ROW % (begin, event.seq, event.time, mark, bytes(data.raw))
     form = _FORMS.get(type(data)) or _form_of(type(data))
     try:
         body = _encode(data)
@@ -57,10 +58,11 @@ def seal(event: Event) -> tuple[Event, bytes]:
     if copy != data or _NEWLINE in body:
         body, copy = _settled(form, data, body, copy)
     elif form.immutable:
-        return event, _row(form.name, event, form.mark, body)
+        return event, _ROW % (form.begin, event.seq, event.time, form.mark, body)
     else:
         _refuse_deep(form.name, data, body)
-    return Event(event.seq, event.time, copy), _row(form.name, event, form.mark, body)
+    kept = Event(event.seq, event.time, copy)
+    return kept, _ROW % (form.begin, event.seq, event.time, form.mark, body)
 
 
 def encode_event(event: Event) -> bytes:
@@ -137,6 +139,7 @@ class _Form:
     """How a class is written and read; `immutable`: no field of it can change once it is made."""
 
     name: str
+    begin: bytes
     mark: bytes
     decode: Callable[[bytes], EventData]
     decode_row: Callable[[bytes], _Row]
@@ -158,18 +161,24 @@ def _new_form(cls: type[EventData]) -> _Form:
     name = wire_name(cls)
     ignorable = Event(0, 0, cls.__new__(cls)).ignorable
     row = cast(type[_Row], msgspec.defstruct("Row", [("data", cls)], bases=(_Row,), kw_only=True))
+    begin, mark = _row_words(name, ignorable=ignorable)
     return _Form(
         name=name,
-        mark=b'"ignorable":true,' if ignorable else b"",
+        begin=begin,
+        mark=mark,
         decode=msgspec.json.Decoder(cls).decode,
         decode_row=msgspec.json.Decoder(row).decode,
         immutable=_is_immutable(name, inspect.type_info(cls)),
     )
 
 
-def _row(name: str, event: Event, mark: bytes, body: bytes) -> bytes:
-    seq, time = event.seq, event.time
-    return b'{"type":"%b","seq":%d,"time":%d,%b"data":%b}' % (name.encode(), seq, time, mark, body)
+_ROW = b'%b%d,"time":%d%b%b}'
+
+
+def _row_words(name: str, *, ignorable: bool) -> tuple[bytes, bytes]:
+    """What stands in a row before its seq, and before its data."""
+    mark = b',"ignorable":true' if ignorable else b""
+    return b'{"type":"%b","seq":' % name.encode(), mark + b',"data":'
 
 
 def _decode_any(payload: bytes) -> Event:

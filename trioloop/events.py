@@ -31,8 +31,7 @@ class EventData:
     __slots__ = ()
 
 
-@attrs.frozen
-class Event:
+class Event(Struct, frozen=True, gc=False):
     """A fact with its place in a session's log.
 
     Attributes:

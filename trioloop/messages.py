@@ -116,7 +116,7 @@ class AssistantMessage(Struct, frozen=True, tag="assistant", tag_field="role"):
     @property
     def calls(self) -> tuple[ToolCallBlock, ...]:
         """The calls it asks for, in model order."""
-        return tuple(block for block in self.content if isinstance(block, ToolCallBlock))
+        return tuple([block for block in self.content if type(block) is ToolCallBlock])
 
     @property
     def text(self) -> str:
@@ -143,6 +143,8 @@ def as_blocks(content: Content) -> tuple[Block, ...]:
     Raises:
         InvalidInputError: it holds something that is no block.
     """
+    if type(content) is tuple and len(content) == 1 and type(content[0]) is TextBlock:
+        return content  # as most results are
     if isinstance(content, str):
         return (TextBlock(content),) if content else ()
     found = (content,) if isinstance(content, Block) else tuple(content)

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
+from msgspec import Struct
 
 from trioloop.chunks import Chunk
 from trioloop.events import CallConfig
@@ -47,8 +48,7 @@ class Lease:
     next_seq: int
 
 
-@attrs.frozen
-class StoredRow:
+class StoredRow(Struct, frozen=True, gc=False):
     """One event as a store keeps it: canonical bytes, and the CRC-32 chained over the session."""
 
     seq: int

@@ -8,7 +8,7 @@ order, and what they append themselves comes after the events that they saw.
 import logging
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 
 import attrs
@@ -109,7 +109,7 @@ class Session:
         sealed = [seal(event) for event in events]
         self.load(event for event, _ in sealed)
         if self._journal is not None:
-            self._journal.append([(event.seq, payload) for event, payload in sealed])
+            self._journal.append([payload for _, payload in sealed])
 
     def attach(self, journal: Journal) -> None:
         """Let the log go to a store from here on."""
@@ -183,19 +183,26 @@ class Session:
                 f"resume_agent({self.name!r}) goes on with it"
             )
         time = max(self._clock(), self.state.time)
-        sealed = [seal(Event(seq, time, fact)) for seq, fact in enumerate(facts, self.seq + 1)]
-        events = tuple(event for event, _ in sealed)
+        seq = len(self._events)
+        events: list[Event] = []
+        payloads: list[bytes] = []
+        for fact in facts:
+            event, payload = seal(Event(seq, time, fact))
+            events.append(event)
+            payloads.append(payload)
+            seq += 1
         if self._holds_history:
             self._keep_history(events)
         self._apply(events)
-        self._events.extend(events)
+        self._events += events
         if self._journal is not None:
-            self._journal.append([(event.seq, payload) for event, payload in sealed])
-        if self._warn_at is not None and len(self._events) >= self._warn_at:
+            self._journal.append(payloads)
+        if self._warn_at is not None and seq >= self._warn_at:
             self._warn_of_length()
-        self.wake_readers()
+        if self._grown is not None:
+            self.wake_readers()
         self._tell(events)
-        return events
+        return tuple(events)
 
     def _warn_of_length(self) -> None:
         self._warn_at = None
@@ -206,11 +213,12 @@ class Session:
             len(self._events),
         )
 
-    def _apply(self, events: tuple[Event, ...]) -> None:
+    def _apply(self, events: Sequence[Event]) -> None:
+        apply = self.state.apply
         try:
             for event in events:
-                self.state.apply(event)
-                if isinstance(event.data, RequestHeaderLogged):
+                apply(event)
+                if type(event.data) is RequestHeaderLogged:
                     self.has_own_header = True
         except GrammarError:
             self.state = fold(self._events)
@@ -224,14 +232,14 @@ class Session:
         """
         self._holds_history = True
 
-    def _keep_history(self, events: tuple[Event, ...]) -> None:
+    def _keep_history(self, events: Sequence[Event]) -> None:
         for event in events:
             if isinstance(event.data, _ENDS_OF_ATTEMPTS):
                 self._holds_history = False
             elif getattr(event.data, "replaces", None) is not None and self._holds_history:
                 refuse(event, "G2", "the history as the model reads it", "one that is rewritten")
 
-    def _tell(self, events: tuple[Event, ...]) -> None:
+    def _tell(self, events: Sequence[Event]) -> None:
         delivery = self._delivery
         if delivery.waiting is not None:  # an observer appends: its events wait for their turn
             delivery.waiting.extend(events)

@@ -57,7 +57,7 @@ async def append_for_ever(store: SqliteStore, writer: StoreWriter, name: str, ti
     )
     seq = lease.next_seq
     for count in itertools.islice(itertools.cycle((1, 3, 5)), times):
-        journal.append([(at, payload(name, at)) for at in range(seq, seq + count)])
+        journal.append([payload(name, at) for at in range(seq, seq + count)])
         seq += count
         await journal.checkpoint()
         print(name, seq - 1, flush=True)

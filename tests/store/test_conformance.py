@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-import attrs
+import msgspec
 import pytest
 import trio
 import trio.testing
@@ -159,7 +159,7 @@ async def test_a_row_that_is_not_chained_writes_nothing(
 ) -> None:
     lease = await store.open(name, owner, create=True)
     rows = make_rows(2)
-    wrong = (rows[0], attrs.evolve(rows[1], crc=rows[1].crc ^ 1))
+    wrong = (rows[0], msgspec.structs.replace(rows[1], crc=rows[1].crc ^ 1))
     assert "CRC of event 1" in str(refusal((await store.commit([append_of(lease, wrong)]))[0]))
     assert await store.read(name) == []
 

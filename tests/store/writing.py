@@ -69,4 +69,4 @@ async def writing(limits: Limits | None = None) -> AsyncIterator[Writing]:
 
 
 def put(journal: Journal, *seqs: int) -> None:
-    journal.append([(seq, b"event %d" % seq) for seq in seqs])
+    journal.append([b"event %d" % seq for seq in seqs])

@@ -147,6 +147,9 @@ async def _settle(desk: Desk, first_seq: int, closed: Closed) -> None:
     desk.chain_settled(settled, fault)
 
 
+_TELLING = frozenset({TurnStarted, AssistantMessageLogged, AssistantAttemptLogged})
+
+
 def settlement(
     agent: SessionId, events: Iterable[Event], ending: Ending, store_error: str | None
 ) -> Settled:
@@ -161,13 +164,14 @@ def settlement(
     turns: list[int] = []
     text = ""
     usage = Usage()
-    for event in events:
-        data = event.data
+    for data in [event.data for event in events if type(event.data) in _TELLING]:
         if isinstance(data, TurnStarted):
             turns.append(data.turn)
-        elif isinstance(data, AssistantMessageLogged):
+            continue
+        assert isinstance(data, AssistantMessageLogged | AssistantAttemptLogged)
+        if isinstance(data, AssistantMessageLogged):
             text = data.message.text or text
-        if isinstance(data, AssistantMessageLogged | AssistantAttemptLogged) and data.usage:
+        if data.usage is not None:
             usage += data.usage
     return Settled(
         agent=agent,

@@ -6,7 +6,7 @@ hooks are for is in `points`.
 
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import attrs
 import trio
@@ -162,33 +162,6 @@ def _blame(error: BaseException, listener: Listener) -> None:
         BaseException.__setattr__(error, "__trioloop_listener__", listener.name)
 
 
-async def _timed(
-    listener: Listener,
-    hook: str,
-    call: Callable[[Callable[[Next[AnswerT]], Next[AnswerT]]], Awaitable[AnswerT]],
-) -> AnswerT:
-    """Run a listener, within its own time if it has one; the clock stands still inside `next`."""
-    if listener.timeout_s is None:
-        return await call(lambda following: following)
-    with trio.move_on_after(listener.timeout_s) as scope:
-
-        def off_the_clock(following: Next[AnswerT]) -> Next[AnswerT]:
-            async def timed_next() -> AnswerT:
-                left = scope.deadline - trio.current_time()
-                scope.deadline = float("inf")
-                try:
-                    return await following()
-                finally:
-                    scope.deadline = trio.current_time() + left
-
-            return timed_next
-
-        return await call(off_the_clock)
-    raise HookTimeoutError(
-        f"{listener.name}, a listener of {hook}, took more than its {listener.timeout_s} s"
-    )
-
-
 @attrs.frozen
 class Answered(Generic[AnswerT]):
     """An answer, and the name of the listener whose own it is; None: it is the default."""
@@ -197,9 +170,9 @@ class Answered(Generic[AnswerT]):
     by: str | None
 
 
-async def run_waterfall(
+def run_waterfall(
     hooks: Sequence[Waterfall[PayloadT, AnswerT]], payload: PayloadT, default: Next[AnswerT]
-) -> AnswerT:
+) -> Awaitable[AnswerT]:
     """Ask the listeners of some hooks, outermost first, around a default answer.
 
     Args:
@@ -208,61 +181,139 @@ async def run_waterfall(
         default: gives the answer behind the last listener.
 
     Returns:
-        The answer of the outermost listener.
+        To be awaited: the answer of the outermost listener.
 
     Raises:
-        HookMisuseError: a listener awaited `next()` twice.
+        HookMisuseError: a listener called `next()` twice.
         HookTimeoutError: a listener took more than its time.
         Exception: whatever a listener raised; `raised_by` names it.
     """
-    if not any(hooks):
-        return await default()
-    return (await ask_waterfall(hooks, payload, default)).answer
+    listeners = _listeners(hooks)
+    if not listeners:
+        return default()
+    return _Dispatch(hooks[0].name, listeners, payload, default).ask(0)
 
 
 async def ask_waterfall(
     hooks: Sequence[Waterfall[PayloadT, AnswerT]], payload: PayloadT, default: Next[AnswerT]
 ) -> Answered[AnswerT]:
     """As `run_waterfall`, and tell whose answer it is."""
-    listeners = tuple(listener for hook in hooks for listener in hook.listeners)
+    listeners = _listeners(hooks)
+    if not listeners:
+        return Answered(await default(), None)
+    dispatch = _Dispatch(hooks[0].name, listeners, payload, default)
+    answer = await dispatch.ask(0)
+    by = dispatch.answered_by
+    return Answered(answer, None if by is None else by.name)
 
-    async def ask(index: int) -> Answered[AnswerT]:
-        if index == len(listeners):
-            return Answered(await default(), None)
-        listener = listeners[index]
-        inner: list[Answered[AnswerT]] = []
 
-        async def following() -> AnswerT:
-            inner.append(await ask(index + 1))
-            return inner[0].answer
+def _listeners(hooks: Sequence[_Hook]) -> tuple[Listener, ...]:
+    listeners: tuple[Listener, ...] = ()
+    for hook in hooks:
+        listeners += hook.listeners
+    return listeners
 
-        once = _once(listener, hooks[0].name, following)
+
+_NOTHING_YET = object()
+
+
+class _Dispatch(Generic[PayloadT, AnswerT]):
+    """One dispatch of a waterfall: its listeners, and whose the answer is so far.
+
+    Attributes:
+        answered_by: the listener whose own the answer is; None: it is the default.
+    """
+
+    __slots__ = ("_answer", "_default", "_hook", "_listeners", "_payload", "answered_by")
+
+    def __init__(
+        self,
+        hook: str,
+        listeners: tuple[Listener, ...],
+        payload: PayloadT,
+        default: Next[AnswerT],
+    ) -> None:
+        self._hook = hook
+        self._listeners = listeners
+        self._payload = payload
+        self._default = default
+        self._answer: object = _NOTHING_YET
+        self.answered_by: Listener | None = None
+
+    async def ask(self, index: int) -> AnswerT:
+        """The answer of a listener, or the default behind the last."""
+        if index == len(self._listeners):
+            self._answer = answer = await self._default()
+            return answer
+        listener = self._listeners[index]
+        following = _Following(self, index)
         try:
-            answer = await _timed(
-                listener, hooks[0].name, lambda timed: listener.function(payload, timed(once))
-            )
+            if listener.timeout_s is None:
+                answer = await listener.function(self._payload, following)
+            else:
+                answer = await _in_its_time(
+                    listener, self._hook, listener.timeout_s, self._payload, following
+                )
         except BaseException as error:  # to name who raised it; it always goes on
             _blame(error, listener)
             raise
-        passed_on = bool(inner) and inner[0].answer is answer
-        return inner[0] if passed_on else Answered(answer, listener.name)
+        if answer is not self._answer:
+            self._answer = answer
+            self.answered_by = listener
+        return answer
 
-    return await ask(0)
+    def refuse_second(self, index: int) -> NoReturn:
+        """A listener asked for the following answer twice."""
+        raise HookMisuseError(
+            f"{self._listeners[index].name}, a listener of {self._hook}, called next() a second "
+            "time"
+        )
 
 
-def _once(listener: Listener, hook: str, following: Next[AnswerT]) -> Next[AnswerT]:
-    called = False
+class _Following(Generic[AnswerT]):
+    """The `next` of one listener: good for one call."""
 
-    async def next_once() -> AnswerT:
-        nonlocal called
-        if called:
-            raise HookMisuseError(
-                f"{listener.name}, a listener of {hook}, awaited next() a second time"
-            )
-        called = True
-        return await following()
+    __slots__ = ("_asked", "_dispatch", "_index")
 
-    return next_once
+    def __init__(self, dispatch: _Dispatch[Any, AnswerT], index: int) -> None:
+        self._dispatch = dispatch
+        self._index = index
+        self._asked = False
+
+    def __call__(self) -> Awaitable[AnswerT]:
+        if self._asked:
+            self._dispatch.refuse_second(self._index)
+        self._asked = True
+        return self._dispatch.ask(self._index + 1)
+
+
+async def _in_its_time(
+    listener: Listener,
+    hook: str,
+    timeout_s: float,
+    payload: object,
+    following: Next[AnswerT],
+) -> AnswerT:
+    """Run a listener within its own time; the clock stands still inside `next`."""
+    with trio.move_on_after(timeout_s) as scope:
+
+        async def off_the_clock() -> AnswerT:
+            left = scope.deadline - trio.current_time()
+            scope.deadline = float("inf")
+            try:
+                return await following()
+            finally:
+                scope.deadline = trio.current_time() + left
+
+        answer: AnswerT = await listener.function(payload, off_the_clock)
+        return answer
+    raise _too_slow(listener, hook)
+
+
+def _too_slow(listener: Listener, hook: str) -> HookTimeoutError:
+    return HookTimeoutError(
+        f"{listener.name}, a listener of {hook}, took more than its {listener.timeout_s} s"
+    )
 
 
 async def run_serial(hooks: Sequence[Serial[PayloadT]], payload: PayloadT) -> None:
@@ -272,13 +323,19 @@ async def run_serial(hooks: Sequence[Serial[PayloadT]], payload: PayloadT) -> No
         HookTimeoutError: a listener took more than its time.
         Exception: whatever a listener raised; `raised_by` names it.
     """
-    for listener in tuple(listener for hook in hooks for listener in hook.listeners):
+    for listener in _listeners(hooks):
         try:
-            await _timed(listener, hooks[0].name, lambda _: _ignored(listener.function(payload)))  # noqa: B023 - awaited at once
+            await _call(listener, hooks[0].name, payload)
         except BaseException as error:  # to name who raised it; it always goes on
             _blame(error, listener)
             raise
 
 
-async def _ignored(answer: Awaitable[object]) -> None:
-    await answer
+async def _call(listener: Listener, hook: str, payload: object) -> None:
+    if listener.timeout_s is None:
+        await listener.function(payload)
+        return
+    with trio.move_on_after(listener.timeout_s):
+        await listener.function(payload)
+        return
+    raise _too_slow(listener, hook)

@@ -269,15 +269,17 @@ PrePolicy: TypeAlias = Allow | Deny | Ask
 
 @attrs.frozen
 class PostExecution:
-    """A call has come to an outcome that isn't recorded yet.
+    """A call has come to an outcome that isn't recorded yet, nor cut to its size.
 
     Attributes:
         request: the call.
         outcome: what it came to.
+        bytes_max: the size beyond which only head and tail of its content are recorded.
     """
 
     request: CallRequest
     outcome: ToolOutcome
+    bytes_max: int
 
 
 @attrs.frozen

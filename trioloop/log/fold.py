@@ -64,14 +64,14 @@ class LogState(State):
             UnsupportedSessionError: the log has another format (E5).
         """
         data = event.data
-        rules = _RULES.get(type(data))
+        kind = type(data)
+        rules = _RULES.get(kind)
         if rules is None:
             self.phase = following(self, event, EventData)[0]
         else:
-            phases = following(self, event, type(data))
-            check_it, change = rules
-            check_it(self, event, data)
-            phase = change(self, event, data)
+            phases = following(self, event, kind)
+            rules[0](self, event, data)
+            phase = rules[1](self, event, data)
             self.phase = phases[0] if phase is None else phase
         self.seq = event.seq
         self.time = event.time
@@ -272,6 +272,7 @@ def _call(state: State, event: Event, data: ToolCallStarted) -> None:
     call.call_seq = event.seq
     call.dispatched = data.dispatched
     step.starts[event.seq] = call
+    step.last_start = call.index
 
 
 def _dispatch(state: State, event: Event, data: ToolDispatched) -> None:

@@ -238,16 +238,18 @@ def _answer(state: State, event: Event, data: AssistantMessageLogged) -> None:
     if data.interrupted != (data.finish is None):
         refuse(event, "P9", "a finish, or interrupted", f"{data.finish} and {data.interrupted}")
     turn, step = _turn(state), _step(state)
+    calls = data.message.calls
+    if calls and data.interrupted:
+        refuse(event, "P9", "no calls in an interrupted message", repr(calls[0].call))
     seen: set[str] = set()
-    for index, call in enumerate(data.message.calls):
-        if data.interrupted:
-            refuse(event, "P9", "no calls in an interrupted message", repr(call.call))
-        own = call_id(turn.number, step.number, index)
+    known = state.surface.wire_ids
+    for index, call in enumerate(calls):
+        own, wire_id = call_id(turn.number, step.number, index), call.wire_id
         if call.call != own:
             refuse(event, "G4", f"the call id {own!r}", repr(call.call))
-        if not call.wire_id or call.wire_id in seen or call.wire_id in state.surface.wire_ids:
-            refuse(event, "section 6", "a wire id that is new in the history", repr(call.wire_id))
-        seen.add(call.wire_id)
+        if not wire_id or wire_id in seen or wire_id in known:
+            refuse(event, "section 6", "a wire id that is new in the history", repr(wire_id))
+        seen.add(wire_id)
 
 
 def _attempt(state: State, event: Event, data: AssistantAttemptLogged) -> None:
@@ -266,9 +268,9 @@ def _call(state: State, event: Event, data: ToolCallStarted) -> None:
         refuse(event, "T5", f"one start of {data.call!r}", "another one")
     if step.is_cut:
         refuse(event, "P14", "no start of a call that max tokens cut", repr(data.call))
-    last = next(reversed(step.starts.values()), None)
-    if last is not None and last.index > call.index:
-        refuse(event, "G7", "starts in model order", f"{data.call!r} behind {last.block.call!r}")
+    if step.last_start > call.index:
+        behind = step.order[step.last_start]
+        refuse(event, "G7", "starts in model order", f"{data.call!r} behind {behind!r}")
     if (data.name, data.arguments) != (call.block.name, call.block.arguments):
         refuse(event, "T5", "name and arguments as the model wrote them", "others")
 

@@ -124,6 +124,7 @@ class OpenStep:
         order: their ids.
         starts: the calls that have started, by the seq of their `tool/call`.
         nested: the calls that those have made, by the seq of their `tool/ptc-call`; None: none.
+        last_start: the index of the one that started last; -1: none has.
         answered: how many of them have their result.
     """
 
@@ -138,6 +139,7 @@ class OpenStep:
     order: tuple[CallId, ...] = ()
     starts: dict[int, OpenCall] = attrs.Factory(dict)
     nested: dict[int, NestedCall] | None = None
+    last_start: int = -1
     answered: int = 0
 
     @property

@@ -6,5 +6,6 @@ Each is an async context manager over a runtime: `open_runtime(plugins=[retry])`
 
 from trioloop.plugins.approval import Approvals
 from trioloop.plugins.retry import retry
+from trioloop.plugins.spill import spill
 
-__all__ = ["Approvals", "retry"]
+__all__ = ["Approvals", "retry", "spill"]

@@ -25,8 +25,9 @@ from trioloop.hooks.dispatch import Registration
 from trioloop.hooks.points import Hooks
 from trioloop.ids import Ids, SessionId, session_id
 from trioloop.limits import Limits
-from trioloop.ports import Approver, Model, SessionSummary, StoredRow
+from trioloop.ports import Approver, Model, SessionSummary, StoredRow, ToolOutcome
 from trioloop.prompt import Prompt
+from trioloop.runtime.keeping import KeptResult, keep_result
 from trioloop.runtime.models import checked_config
 from trioloop.runtime.opening import SessionOpener
 from trioloop.session import Session
@@ -236,6 +237,29 @@ class Runtime:
             UnknownSessionError: the store has no such session.
         """
         return await self._opener.store.read(session_id(name), after=after, limit=limit)
+
+    async def keep_result(self, outcome: ToolOutcome, *, preview_bytes_max: int) -> KeptResult:
+        """Keep the whole text of a tool's outcome in the store, durable when this returns.
+
+        A checkpoint; the text is made in a thread. Equal texts are kept once.
+
+        Args:
+            outcome: as a post-policy is given it, before it is cut to its size.
+            preview_bytes_max: how much of it the preview has, head and tail.
+
+        Raises:
+            StoreError: the store can't keep it.
+        """
+        store = self._opener.store
+        return await keep_result(store, outcome, preview_bytes_max=preview_bytes_max)
+
+    async def read_kept(self, locator: str) -> bytes:
+        """What `keep_result` kept. A checkpoint.
+
+        Raises:
+            StoreError: nothing was kept under that locator, or it is damaged.
+        """
+        return await self._opener.store.get_blob(locator)
 
     async def wait_idle(self) -> None:
         """Wait until no agent of this runtime works. A checkpoint."""

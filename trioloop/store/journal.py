@@ -53,6 +53,7 @@ class Journal:
         "_on_durable",
         "_on_failure",
         "_seq",
+        "_taken",
         "_writer",
         "durable_seq",
         "failure",
@@ -75,26 +76,21 @@ class Journal:
         self._crc = crc
         self._on_durable = on_durable
         self._on_failure = on_failure
-        self._groups: list[list[StoredRow]] = []  # one list for each append
+        self._taken = self.durable_seq  # the last that a commit has taken, whose chain is `_crc`
+        self._groups: list[Sequence[bytes]] = []  # one for each append
         self._flight: Append | None = None  # in a commit, or left over from a failed one
         self._appends = 0
 
-    def append(self, payloads: Sequence[tuple[int, bytes]]) -> None:
-        """Hand over rows, to be committed in one transaction. Never waits, never fails.
+    def append(self, payloads: Sequence[bytes]) -> None:
+        """Hand over events, to be committed in one transaction. Never waits, never fails.
 
         Args:
-            payloads: seq and canonical bytes of each event, going on where the last append ended.
+            payloads: the canonical bytes of each event, going on where the last append ended.
         """
         if not payloads:
             return
-        rows: list[StoredRow] = []
-        crc = self._crc
-        for seq, payload in payloads:
-            crc = chain_crc(crc, payload)
-            rows.append(StoredRow(seq, payload, crc))
-        self._crc = crc
-        self._seq = rows[-1].seq
-        self._groups.append(rows)
+        self._seq += len(payloads)
+        self._groups.append(payloads)
         if self.failure is None:
             self._writer.note(self)
 
@@ -174,12 +170,24 @@ class Journal:
         """Whole appends of at most `room` events, or the one that is to be repeated."""
         if self._flight is None and self._groups:
             count = _groups_within(self._groups, room)
-            rows = tuple(row for group in self._groups[:count] for row in group)
+            payloads = [payload for group in self._groups[:count] for payload in group]
             del self._groups[:count]
+            rows = self._rows(payloads)
             self._appends += 1
             append_id = f"{self.lease.epoch}.{self._appends}"
             self._flight = Append(self.lease, rows[0].seq, append_id, rows)
         return self._flight
+
+    def _rows(self, payloads: Sequence[bytes]) -> tuple[StoredRow, ...]:
+        """The next payloads with their places, chained to those before."""
+        rows: list[StoredRow] = []
+        crc, seq = self._crc, self._taken
+        for payload in payloads:
+            crc = chain_crc(crc, payload)
+            seq += 1
+            rows.append(StoredRow(seq, payload, crc))
+        self._crc, self._taken = crc, seq
+        return tuple(rows)
 
     def landed(self, append: Append) -> None:
         """What was taken is durable."""
@@ -201,11 +209,10 @@ class Journal:
             _log.warning("session %r: events %d to %d aren't durable: %s", name, first, last, why)
 
 
-def _groups_within(groups: Sequence[Sequence[StoredRow]], room: int) -> int:
+def _groups_within(groups: Sequence[Sequence[bytes]], room: int) -> int:
     """How many of the groups fit, at least one."""
-    count = 1
-    room -= len(groups[0])
-    while count < len(groups) and len(groups[count]) <= room:
-        room -= len(groups[count])
-        count += 1
-    return count
+    for count, size in enumerate(map(len, groups)):
+        room -= size
+        if room < 0 and count > 0:
+            return count
+    return len(groups)

@@ -21,7 +21,6 @@ from trioloop.chunks import (
     RefusalDelta,
     ReplayChunk,
     TextDelta,
-    TextPiece,
     ToolCallStart,
     Usage,
     UsageChunk,
@@ -89,7 +88,7 @@ def interrupted(frames: Sequence[Frame], *, provider: str, model: str) -> Assemb
 
 
 _Told: TypeAlias = TextBlock | ReasoningBlock | RefusalBlock | OpaqueBlock
-_KINDS: dict[type[TextPiece], BlockKind] = {
+_KINDS: dict[type[Chunk], BlockKind] = {
     TextDelta: "text",
     ReasoningDelta: "reasoning",
     RefusalDelta: "refusal",
@@ -109,7 +108,7 @@ class _Part:
 
     @property
     def text(self) -> str:
-        return "".join(self.pieces)
+        return self.pieces[0] if len(self.pieces) == 1 else "".join(self.pieces)
 
     def told(self) -> _Told | None:
         """The block, where it is no call; None where it has nothing."""
@@ -149,16 +148,15 @@ class _Gathered:
 
     def take(self, chunk: Chunk) -> None:
         """Take a chunk that is no piece of text."""
-        match chunk:
-            case ToolCallStart(block=block, wire_id=wire_id, name=name):
-                part = self.part("tool-call", block)
-                part.wire_id, part.name = wire_id, name
-            case ReplayChunk(kind=kind, block=block, replay=replay):
-                self.part(kind, block).replay = replay
-            case UsageChunk(usage=usage):
-                self.usage = usage
-            case Finish():
-                self.finish = self.finish or chunk
+        if isinstance(chunk, ToolCallStart):
+            part = self.part("tool-call", chunk.block)
+            part.wire_id, part.name = chunk.wire_id, chunk.name
+        elif isinstance(chunk, ReplayChunk):
+            self.part(chunk.kind, chunk.block).replay = chunk.replay
+        elif isinstance(chunk, UsageChunk):
+            self.usage = chunk.usage
+        elif isinstance(chunk, Finish):
+            self.finish = self.finish or chunk
 
 
 def _gather(frames: Sequence[Frame]) -> _Gathered:
@@ -169,10 +167,10 @@ def _gather(frames: Sequence[Frame]) -> _Gathered:
     for chunk in chain.from_iterable([frame.chunks for frame in frames]):
         if type(chunk) is kind and chunk.block == block:  # type: ignore[union-attr]
             pieces.append(chunk.text)  # type: ignore[union-attr]
-        elif isinstance(chunk, TextPiece):
-            kind, block = type(chunk), chunk.block
+        elif type(chunk) in _KINDS:
+            kind, block = type(chunk), chunk.block  # type: ignore[union-attr]
             pieces = gathered.part(_KINDS[kind], block).pieces
-            pieces.append(chunk.text)
+            pieces.append(chunk.text)  # type: ignore[union-attr]
         else:
             kind = None
             gathered.take(chunk)

@@ -87,6 +87,21 @@ class Batch:
     notify: Callable[[Any], None]  # Any: the notifications are a matter of the floor above
     running: dict[CallId, Any]  # Any: of `RunningCall`, which is made from this
 
+    @property
+    def asks_before(self) -> bool:
+        """Whether a pre-policy listens, in any scope."""
+        return any(scope.pre_execute for scope in self.hooks)
+
+    @property
+    def wraps(self) -> bool:
+        """Whether anything wraps bodies."""
+        return any(scope.execute for scope in self.hooks)
+
+    @property
+    def asks_after(self) -> bool:
+        """Whether a post-policy listens."""
+        return any(scope.post_execute for scope in self.hooks)
+
 
 class Stoppable(Protocol):
     """A call that can be told to stop."""

@@ -24,6 +24,7 @@ from trioloop.tools.alarms import Alarms
 from trioloop.tools.context import ToolContext
 from trioloop.tools.failures import Cause
 from trioloop.tools.isolation import first_of, without_cancelled
+from trioloop.tools.job import CallScope
 from trioloop.tools.result import encoding_failed, is_heavy, outcome_of
 from trioloop.tools.threads import ToolThreads
 from trioloop.tools.tool import Tool
@@ -65,15 +66,15 @@ class Body:
         self._limits = limits
         self._alarms = alarms
         self._threads = threads
-        self._scope: trio.CancelScope | None = None
         self._stopped_at: float | None = None
+        self._scope: CallScope | None = None
         self.cause: Cause | None = None
         self.started = False
         self.ended = False
         self.completed = False
         self.abandoned = False
 
-    def enter(self, scope: trio.CancelScope | None) -> None:
+    def enter(self, scope: CallScope | None) -> None:
         """Its call starts inside `scope`, which cancels it alone."""
         self._scope = scope
 
@@ -155,7 +156,10 @@ class Body:
         if not self._tool.is_async:
             return await self._run_in_thread(arguments, context)
         self._begin()
-        value = await self._run_async(arguments, context)
+        if self._tool.context_parameter is None:
+            value = await _unprotected(self._tool.run(arguments))
+        else:
+            value = await self._run_with_nursery(arguments, context)
         self._rest()
         if is_heavy(value):
             with trio.CancelScope(shield=True):  # bounded by the size of the value
@@ -165,17 +169,17 @@ class Body:
     def _begin(self) -> None:
         """The tool's code runs from here on."""
         self.started = True
-        self._fence.shield = not self._tool.is_async or self._tool.on_cancel == "finish"
+        if not self._tool.is_async or self._tool.on_cancel == "finish":
+            self._fence.shield = True
         if self._tool.timeout_s is not None:
             self._alarms.after(self._tool.timeout_s, functools.partial(self.stop, "timeout"))
 
     def _rest(self) -> None:
         self.ended = True
-        self._fence.shield = False
+        if self._fence.shield:  # setting it costs more than looking
+            self._fence.shield = False
 
-    async def _run_async(self, arguments: dict[str, object], context: MakeContext) -> object:
-        if self._tool.context_parameter is None:
-            return await _unprotected(self._tool.run(arguments))
+    async def _run_with_nursery(self, arguments: dict[str, object], context: MakeContext) -> object:
         async with trio.open_nursery() as nursery:
             value = await _unprotected(self._tool.run(arguments, context(nursery)))
             nursery.cancel_scope.cancel()

@@ -22,6 +22,7 @@ from trioloop.tools.body import Body
 from trioloop.tools.context import ToolContext
 from trioloop.tools.given import Given
 from trioloop.tools.isolation import first_of, without_cancelled
+from trioloop.tools.job import CallScope
 from trioloop.tools.places import Place
 from trioloop.tools.result import bounded, encoding_failed
 from trioloop.tools.tool import Tool
@@ -145,16 +146,15 @@ class RunningCall:
         except ArgumentsError as error:
             self._faults = error.faults
 
-    def start(self, scope: trio.CancelScope | None) -> bool:
+    def start(self, scope: CallScope | None) -> bool:
         """It starts (T5), unless it's known by now that it can't run."""
         self._body.enter(scope)
         self.outcome = self._refusal()
         if self.outcome is not None:
             return False
-        request = self._as_request()
-        asks = any(hooks.pre_execute for hooks in self._batch.hooks)
-        if not asks:
-            self.outcome = policies.ask_guards(self._batch.tools, request)
+        asks = self._batch.asks_before
+        if not asks and self._batch.tools.has_guards:
+            self.outcome = policies.ask_guards(self._batch.tools, self._as_request())
         fact = self._start(not asks and self.outcome is None)
         self._call_seq = self._batch.session.append(fact)[0].seq
         return asks
@@ -196,7 +196,8 @@ class RunningCall:
             self._batch.hooks, self._as_request(), tool, self._arguments, self._batch.approver
         )
         if isinstance(answer, policies.Admitted):
-            denial = policies.ask_guards(self._batch.tools, answer.request)
+            tools = self._batch.tools
+            denial = policies.ask_guards(tools, answer.request) if tools.has_guards else None
             if denial is None:
                 return self._dispatch(answer)
             answer = denial
@@ -220,13 +221,13 @@ class RunningCall:
             return
         if tool.effects != "read-only":
             await self._batch.session.gate()
-        if any(hooks.execute for hooks in self._batch.hooks):
+        if self._batch.wraps:
             outcome = await policies.run_around(
                 self._batch.hooks, self._as_request(), lambda: self._run_body(tool, fence)
             )
         else:
             outcome = await self._run_body(tool, fence)
-        self.outcome = self._bounded(outcome, tool.result_bytes_max)
+        self.outcome = outcome
 
     async def _run_body(self, tool: Tool, fence: trio.CancelScope) -> ToolOutcome:
         await trio.lowlevel.checkpoint_if_cancelled()  # what came before may have waited (R8)
@@ -237,11 +238,10 @@ class RunningCall:
             nursery, lambda: self.cause is not None, functools.partial(self._run.nest, self)
         )
 
-    def _bounded(self, outcome: ToolOutcome, bytes_max: int | None) -> ToolOutcome:
-        try:
-            return bounded(outcome, bytes_max or self._batch.limits.result_bytes_max)
-        except EventEncodingError as error:
-            return encoding_failed(error)
+    @property
+    def _bytes_max(self) -> int:
+        own = None if self._tool is None else self._tool.result_bytes_max
+        return own or self._batch.limits.result_bytes_max
 
     # Its end
 
@@ -253,6 +253,8 @@ class RunningCall:
         if self.fault is not None:
             self.outcome = failures.internal()
             return self.fault
+        if error is None and self.outcome is not None and not self._body.abandoned:
+            return None
         interrupt = first_of(error, KeyboardInterrupt)
         if interrupt is not None:
             self._stop_short("aborted")
@@ -309,7 +311,7 @@ class RunningCall:
     @property
     def waits_for_policy(self) -> bool:
         """Whether a post-policy reads its outcome."""
-        return not self._skips_post and any(hooks.post_execute for hooks in self._batch.hooks)
+        return not self._skips_post and self._batch.asks_after
 
     async def post(self) -> BaseException | None:
         """Ask the post-policy. Cut off by a cancel, it is asked again, for `post_s` at most (T9).
@@ -342,7 +344,7 @@ class RunningCall:
         assert self.outcome is not None
         try:
             outcome, contexts = await policies.ask_after(
-                self._batch.hooks, self._as_request(), self.outcome
+                self._batch.hooks, self._as_request(), self.outcome, self._bytes_max
             )
         except BaseException as error:  # only a cancel, a stray one included, or Ctrl-C comes here
             if without_cancelled(error) is not None:
@@ -356,9 +358,6 @@ class RunningCall:
         """A vetted outcome, with all that joins next-step: the body's own, then the policy's."""
         if outcome.code == "TOOL_RESULT_WITHHELD":
             self._given.contexts.clear()
-        if outcome is not self.outcome:
-            tool = self._tool
-            outcome = self._bounded(outcome, tool.result_bytes_max if tool is not None else None)
         if not contexts:
             return outcome
         return attrs.evolve(outcome, additional_contexts=(*outcome.additional_contexts, *contexts))
@@ -369,6 +368,7 @@ class RunningCall:
         outcome = self.outcome if self.outcome is not None else failures.internal()
         self.contexts = [*self._given.contexts, *outcome.additional_contexts]
         try:
+            outcome = bounded(outcome, self._bytes_max)
             self._log(outcome)
         except EventEncodingError as error:
             outcome = encoding_failed(error)

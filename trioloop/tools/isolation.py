@@ -52,6 +52,8 @@ def in_context(
 
 def first_of(error: BaseException | None, kind: type[BaseException]) -> BaseException | None:
     """The first exception of a kind in an error: itself, or a leaf of a group."""
+    if error is None:
+        return None
     if isinstance(error, BaseExceptionGroup):
         return next((leaf for part in error.exceptions if (leaf := first_of(part, kind))), None)
     return error if isinstance(error, kind) else None

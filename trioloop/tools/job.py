@@ -11,6 +11,25 @@ from trioloop.tools.places import Place
 Watch: TypeAlias = Callable[[trio.Event], Awaitable[None]]
 
 
+class CallScope:
+    """Cancels one call alone.
+
+    Attributes:
+        cancelled: whether it has.
+    """
+
+    __slots__ = ("_scope", "cancelled")
+
+    def __init__(self, scope: trio.CancelScope) -> None:
+        self._scope = scope
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Cancel the call. Doing it again does nothing."""
+        self.cancelled = True
+        self._scope.cancel()
+
+
 class Job(Protocol):
     """One call, as the pool drives it. Methods without `async` are one synchronous stretch.
 
@@ -22,7 +41,7 @@ class Job(Protocol):
         """Its mode, read when it is about to start (T1). None: it needs no body and no place."""
         ...
 
-    def start(self, scope: trio.CancelScope | None) -> bool:
+    def start(self, scope: CallScope | None) -> bool:
         """It starts. `scope` cancels it alone; there is one where the pool has a `watch`.
 
         Returns:

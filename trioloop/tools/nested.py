@@ -1,7 +1,5 @@
 """A call that a running call makes: the same pipeline, logged under the call of the answer."""
 
-import trio
-
 from trioloop.errors import EventEncodingError
 from trioloop.events import EventData, NestedCallStarted, NestedResultLogged
 from trioloop.ids import nested_call_id
@@ -10,6 +8,7 @@ from trioloop.ports import Mode, ToolOutcome
 from trioloop.tools import failures
 from trioloop.tools.call import RunningCall
 from trioloop.tools.context import NestedCall
+from trioloop.tools.job import CallScope
 from trioloop.tools.strict import written
 from trioloop.tools.tool import Tool
 
@@ -27,7 +26,7 @@ class RunningNestedCall(RunningCall):
         root.nested += 1
         self.root = root
         self._parent = parent
-        self._own_scope: trio.CancelScope | None = None
+        self._own_scope: CallScope | None = None
 
     def mode(self) -> Mode | None:
         """Its mode as the tools are now (T1); None: there is nothing to run, as after a cancel."""
@@ -35,7 +34,7 @@ class RunningNestedCall(RunningCall):
             self.stop(nested_cause(self._parent))
         return super().mode()
 
-    def start(self, scope: trio.CancelScope | None) -> bool:
+    def start(self, scope: CallScope | None) -> bool:
         """It starts, unless it's known by now that it can't run."""
         self._own_scope = scope
         return super().start(scope)

@@ -12,6 +12,7 @@ import trio
 from trioloop.errors import LeakedCancelError
 from trioloop.machine.plan import Mode
 from trioloop.tools.isolation import first_of, in_context, without_cancelled
+from trioloop.tools.job import CallScope
 from trioloop.tools.places import Place
 
 ResultT = TypeVar("ResultT")
@@ -48,7 +49,7 @@ class PlainJob(Generic[ResultT]):
     def mode(self) -> Mode:
         return self._call.mode
 
-    def start(self, scope: trio.CancelScope | None) -> bool:
+    def start(self, scope: CallScope | None) -> bool:
         return False
 
     async def admit(self) -> bool:

@@ -74,7 +74,15 @@ async def ask_before(
 
 
 async def _allowed() -> PrePolicy:
-    return Allow()
+    return _ALLOW
+
+
+async def _accepted() -> PostPolicy:
+    return _ACCEPT
+
+
+_ALLOW = Allow()
+_ACCEPT = Accept()
 
 
 async def _asked(ask: Ask, request: CallRequest, approver: Approver | None) -> PrePolicy:
@@ -133,7 +141,7 @@ async def run_around(
 
 
 async def ask_after(
-    hooks: Sequence[Hooks], request: CallRequest, outcome: ToolOutcome
+    hooks: Sequence[Hooks], request: CallRequest, outcome: ToolOutcome, bytes_max: int
 ) -> tuple[ToolOutcome, Sequence[UserMessage]]:
     """Ask the post-policy about an outcome.
 
@@ -144,13 +152,9 @@ async def ask_after(
     Raises:
         trio.Cancelled: it was cancelled.
     """
-
-    async def accepted() -> PostPolicy:
-        return Accept()
-
-    payload = PostExecution(request, outcome)
+    payload = PostExecution(request, outcome, bytes_max)
     try:
-        answer = await run_waterfall([scope.post_execute for scope in hooks], payload, accepted)
+        answer = await run_waterfall([scope.post_execute for scope in hooks], payload, _accepted)
     except BaseException as error:  # a policy may raise anything; it then lets nothing out
         who = raised_by(error) or "that reads results"
         return failures.withheld(

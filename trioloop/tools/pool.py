@@ -73,7 +73,7 @@ import trio
 
 from trioloop.machine.plan import Mode, Plan
 from trioloop.tools.isolation import first_of, in_context, left_nursery_open
-from trioloop.tools.job import Job, Watch
+from trioloop.tools.job import CallScope, Job, Watch
 from trioloop.tools.places import Capacity, Place, whole_number
 from trioloop.tools.plain import Call, PlainJob, run_alone
 
@@ -230,9 +230,10 @@ class _Pool:
             Whether this task is as it was before.
         """
         clean = True
-        with trio.CancelScope() as scope:
+        with trio.CancelScope() as outer:
+            scope = CallScope(outer)
             clean = await self._run_head(scope)
-            while clean and not scope.cancel_called and await self._wait_for_head():
+            while clean and not scope.cancelled and await self._wait_for_head():
                 clean = await self._run_head(scope)
         return clean
 
@@ -265,7 +266,7 @@ class _Pool:
                 return
             self._summoned += 1
 
-    async def _run_head(self, scope: trio.CancelScope | None) -> bool:
+    async def _run_head(self, scope: CallScope | None) -> bool:
         """Take the head from its start to its end.
 
         Returns:

@@ -199,6 +199,11 @@ class ResolvedToolSet:
         found = difflib.get_close_matches(name.lower(), by_folded, n=3)
         return tuple(by_folded[folded] for folded in found)
 
+    @property
+    def has_guards(self) -> bool:
+        """Whether any guard would be asked."""
+        return any(self._guards)
+
     def denied(self, request: CallRequest) -> Deny | None:
         """Ask the guards about a call's final arguments, the wider scope's first.
 

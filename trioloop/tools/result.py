@@ -7,7 +7,7 @@ A large value is written piece by piece, so that a thread that does it lets othe
 `is_heavy` tells, at a small constant cost, whether it should be a thread.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -18,6 +18,8 @@ from trioloop.tools.excerpt import clean, excerpt, size
 from trioloop.tools.strict import is_light, plain, refused, written
 
 _KEPT_BYTES = 1 << 20
+_PLAIN = frozenset({bool, int, float, dict})  # never text or blocks, themselves or inside
+_WHOLE_BYTES = _KEPT_BYTES // 2  # a text of fewer was never cut
 _CLEANED_CHARACTERS_MAX = 1 << 20  # beyond it a text is cleaned only where it is kept
 
 
@@ -33,27 +35,57 @@ def outcome_of(value: object, *, bytes_max: int = _KEPT_BYTES) -> ToolOutcome:
         EventEncodingError: a part of it can't be written as JSON; `path` leads to it. A coroutine
             or generator was closed.
     """
-    if isinstance(value, ToolOutcome):
-        return _checked(value)
-    if value is None:
-        return ToolOutcome(content=())
-    if isinstance(value, str):
-        text = clean(value) if len(value) <= _CLEANED_CHARACTERS_MAX else value
-        is_blank = not text or text.isspace()
-        return ToolOutcome(content=() if is_blank else (TextBlock(text),), value=text)
-    if isinstance(value, Block):
-        return ToolOutcome(content=_blocks([value]))
-    if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
-        return ToolOutcome(content=_blocks(value))
+    if type(value) not in _PLAIN:
+        special = _of_special(value)
+        if special is not None:
+            return special
     text, copy = written(value, bytes_max=bytes_max)
     return ToolOutcome(content=(TextBlock(text),), value=copy)
 
 
+def _of_special(value: object) -> ToolOutcome | None:
+    """The outcome that text, blocks, an outcome or None mean; None where it is another value."""
+    if isinstance(value, str):
+        text = clean(value) if len(value) <= _CLEANED_CHARACTERS_MAX else value
+        is_blank = not text or text.isspace()
+        return ToolOutcome(content=() if is_blank else (TextBlock(text),), value=text)
+    if value is None:
+        return ToolOutcome(content=())
+    if isinstance(value, ToolOutcome):
+        return _checked(value)
+    if isinstance(value, Block):
+        return ToolOutcome(content=_blocks([value]))
+    if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
+        return ToolOutcome(content=_blocks(value))
+    return None
+
+
 def is_heavy(value: object) -> bool:
     """Whether `outcome_of` may hold up other tasks with a value, so that it wants a thread."""
+    if type(value) in _PLAIN:
+        return not is_light(value)
     if isinstance(value, ToolOutcome):
         return not (is_light(value.value) and is_light(value.meta))
     return not isinstance(value, str | Block) and not is_light(value)
+
+
+def whole_text(outcome: ToolOutcome) -> Iterator[bytes]:
+    """The whole text of an outcome's content, in pieces that are made quickly, each as UTF-8.
+
+    `outcome_of` makes only so much text of a large value; where that is the content, the value is
+    written once more. Images have no text.
+    """
+    texts = [block.text for block in outcome.content if isinstance(block, TextBlock)]
+    value = outcome.value
+    if len(texts) == 1 and len(texts[0]) > _WHOLE_BYTES and not isinstance(value, str | None):
+        pieces: list[bytes] = []
+        if written(value, bytes_max=_KEPT_BYTES, pieces=pieces.append)[0] == texts[0]:
+            yield from pieces
+            return
+    for index, text in enumerate(texts):
+        yield b"\n" if index else b""
+        for start in range(0, len(text), _KEPT_BYTES):
+            yield clean(text[start : start + _KEPT_BYTES]).encode()
 
 
 def bounded(outcome: ToolOutcome, bytes_max: int) -> ToolOutcome:
@@ -61,6 +93,8 @@ def bounded(outcome: ToolOutcome, bytes_max: int) -> ToolOutcome:
 
     `meta` beyond that size is replaced by a note of its size. `value` is left whole.
     """
+    if outcome.meta is None and _is_small(outcome.content, bytes_max):
+        return outcome
     content = _unless_blank(excerpt(outcome.content, bytes_max))
     meta = outcome.meta
     if (
@@ -71,6 +105,14 @@ def bounded(outcome: ToolOutcome, bytes_max: int) -> ToolOutcome:
     if content == outcome.content and meta is outcome.meta:
         return outcome
     return attrs.evolve(outcome, content=content, meta=meta)
+
+
+def _is_small(content: Sequence[Block], bytes_max: int) -> bool:
+    """Whether content is one plain text, as most is, that surely fits."""
+    if len(content) != 1 or not isinstance(block := content[0], TextBlock):
+        return not content
+    text = block.text
+    return len(text) <= bytes_max and text.isascii() and not text.isspace() and text != ""
 
 
 def _checked(outcome: ToolOutcome) -> ToolOutcome:

@@ -7,7 +7,7 @@ strict. Only where they differ, a walk in Python makes it plain or names what is
 
 import dataclasses
 import math
-from collections.abc import Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -31,26 +31,38 @@ _GROUP = 250  # members of an array or object looked at in one go
 _TEXT_CHARACTERS = 1 << 20  # of one string written in one go
 
 
-def written(value: object, path: str = "$", *, bytes_max: int) -> tuple[str, Json]:
+def written(
+    value: object,
+    path: str = "$",
+    *,
+    bytes_max: int,
+    pieces: Callable[[bytes], object] | None = None,
+) -> tuple[str, Json]:
     """A value as strict JSON text, and a plain copy of it; of a large plain one, itself.
 
     Args:
         value: what to write.
         path: where it stands, for errors.
         bytes_max: how much of a large one's text is kept, head and tail.
+        pieces: given all of it, piece by piece.
 
     Raises:
         EventEncodingError: a part of it can't be written.
     """
     if is_light(value):
-        raw = _exact(value)
-        if raw is None:
+        exact = _exact(value)
+        if exact is None:
             raw = _encoded(plain(value, path), path)
-        return raw.decode(), msgspec.json.decode(raw)
+            exact = raw, msgspec.json.decode(raw)
+        if pieces is not None:
+            pieces(exact[0])
+        return exact[0].decode(), exact[1]
     writer = _Writer()
     kept = HeadAndTail(bytes_max)
     for piece in writer.pieces(value, path, 0):
         kept.feed(piece)
+        if pieces is not None:
+            pieces(piece)
     return kept.text(), plain(value, path) if writer.changed else value  # type: ignore[return-value]
 
 
@@ -167,11 +179,12 @@ def refused(value: object, path: str, why: str) -> EventEncodingError:
     return EventEncodingError("the result", where, f"{name} has no JSON form here ({why})")
 
 
-def _exact(value: object) -> bytes | None:
-    """A value written in C, if reading that gives an equal value; None: it isn't plain JSON."""
+def _exact(value: object) -> tuple[bytes, Json] | None:
+    """A value written in C, and the equal one that this reads as; None: it isn't plain JSON."""
     try:
         raw = msgspec.json.encode(value)
-        return raw if bool(msgspec.json.decode(raw) == value) else None
+        copy: Json = msgspec.json.decode(raw)
+        return (raw, copy) if bool(copy == value) else None
     except Exception:  # a value's own code may raise anything; the walk names what is wrong
         return None
 
@@ -185,6 +198,8 @@ def _encoded(value: object, path: str) -> bytes:
 
 def is_light(value: object) -> bool:
     """Whether a value has little to write. Looks at no more than 2,000 parts of it."""
+    if type(value) in _SMALL:
+        return True
     weight = 0
     waiting = [value]
     while waiting:
@@ -243,11 +258,11 @@ class _Writer:
             )
 
     def _light(self, value: object, path: str, depth: int) -> bytes:
-        raw = _exact(value)
-        if raw is None:
+        exact = _exact(value)
+        if exact is None:
             self.changed = True
-            raw = _encoded(plain(value, path, depth), path)
-        return raw
+            return _encoded(plain(value, path, depth), path)
+        return exact[0]
 
     def _text(self, text: str) -> Iterator[bytes]:
         yield b'"'
@@ -276,8 +291,8 @@ class _Writer:
         separator = b"["
         for start in range(0, len(value), _GROUP):
             group = value[start : start + _GROUP]
-            if (raw := _exact(list(group)) if is_light(group) else None) is not None:
-                yield separator + raw[1:-1]
+            if (exact := _exact(list(group)) if is_light(group) else None) is not None:
+                yield separator + exact[0][1:-1]
             else:
                 for index, item in enumerate(group, start):
                     yield separator
