@@ -14,9 +14,7 @@ from typing import Literal, TypeAlias
 import attrs
 import trio
 
-from trioloop import Agent, CallId, Event, EventData, SessionId, event
-from trioloop.errors import InvalidInputError, TrioloopError
-from trioloop.ports import AgentHandle
+from trioloop import Agent, CallId, Event, EventData, SessionId, TrioloopError, event
 
 Outcome: TypeAlias = Literal["answered", "expired", "withdrawn", "void"]
 
@@ -119,7 +117,7 @@ class Approvals:
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         if timeout_s is not None and not timeout_s > 0:
-            raise InvalidInputError(f"timeout_s must be greater than 0, not {timeout_s!r}")
+            raise ValueError(f"timeout_s must be greater than 0, not {timeout_s!r}")
         self._timeout_s = timeout_s
         self._clock = clock
         self._open: dict[str, OpenApproval] = {}
@@ -139,7 +137,7 @@ class Approvals:
 
         return remove
 
-    async def ask(self, agent: AgentHandle, call: CallId, question: str) -> bool | str:
+    async def ask(self, agent: object, call: CallId, question: str) -> bool | str:
         """Open a question and wait for its answer. A checkpoint; cancelled, it is withdrawn."""
         if not isinstance(agent, Agent):
             return "its agent keeps no log to ask in"
