@@ -12,12 +12,18 @@ import attrs
 
 from trioloop.errors import InvalidInputError
 from trioloop.events import SystemMessageLogged
+from trioloop.hooks.checks import is_place, is_text, is_word
 from trioloop.hooks.dispatch import Registration, Waterfall, ask_waterfall, misuse
 from trioloop.hooks.points import Assembly, SectionText
 from trioloop.log.surface import Surface
 from trioloop.ports import AgentHandle
 
 SectionSource: TypeAlias = str | Callable[[AgentHandle], "str | Awaitable[str | None] | None"]
+
+
+def _is_source(owner: object, field: "attrs.Attribute[SectionSource]", value: object) -> None:
+    if not callable(value):
+        is_text(owner, field, value)
 
 
 @attrs.frozen
@@ -29,11 +35,14 @@ class Section:
         source: its text, or a function of the agent, plain or async, asked once per proposed step;
             an empty text or None leaves the section out.
         order: sections stand in this order; those of equal order in order of their names.
+
+    Raises:
+        InvalidInputError: one of them is none.
     """
 
-    name: str
-    source: SectionSource
-    order: int = 0
+    name: str = attrs.field(validator=is_word)
+    source: SectionSource = attrs.field(validator=_is_source)
+    order: int = attrs.field(default=0, validator=is_place)
 
 
 class Prompt:

@@ -19,7 +19,7 @@ from trioloop.agent.resources import ModelSelection, Resources, Surroundings
 from trioloop.agent.signal import ASKER_CANCELLED, TurnSignal, is_inside
 from trioloop.agent.supervisor import Supervisor
 from trioloop.agent.watching import Listener, Notifications, Watch
-from trioloop.errors import AgentBusyError, AgentDisposedError
+from trioloop.errors import AgentBusyError, AgentDisposedError, InvalidInputError
 from trioloop.events import CallConfig, PendingMessage
 from trioloop.hooks.dispatch import Registration
 from trioloop.hooks.points import Hooks
@@ -28,6 +28,7 @@ from trioloop.machine.inbox import insert
 from trioloop.messages import Content, MessageList, UserMessage
 from trioloop.prompt import Prompt
 from trioloop.session import Session
+from trioloop.tools.excerpt import clean
 from trioloop.tools.registry import ToolRegistry
 
 ResultT = TypeVar("ResultT")
@@ -227,7 +228,12 @@ class Agent:
         Args:
             cause: why, in a word; it becomes the turn's cause.
             discard_inbox: drop what is pending, too, next-step first.
+
+        Raises:
+            InvalidInputError: the cause is no text, or empty.
         """
+        if not isinstance(cause, str) or not cause or clean(cause) != cause:
+            raise InvalidInputError(f"cause= must be a word, not {cause!r}")
         self._supervisor.cancel(cause, keeps_inbox=not discard_inbox)
         if discard_inbox and self._disposal is None:
             self.inbox.clear()

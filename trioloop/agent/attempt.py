@@ -13,11 +13,12 @@ from typing import Literal
 import attrs
 import trio
 
+from trioloop.agent.failing import failure_of, malformed
 from trioloop.agent.notifications import StreamEnded, StreamStarted
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
-from trioloop.chunks import Chunk, Finish, Frame, Usage, UsageChunk, compact
-from trioloop.errors import HookMisuseError, ModelFailure
+from trioloop.chunks import EMPTY_STREAM, Chunk, Finish, Frame, Usage, UsageChunk, compact
+from trioloop.errors import GrammarError, HookMisuseError, ModelFailure
 from trioloop.events import (
     AssistantAttemptLogged,
     AssistantMessageLogged,
@@ -107,13 +108,12 @@ async def run_attempt(
             _settle_cancelled(attempt)
             raise
         if attempt.finish is None:
-            return _settle_failure(attempt, _failure(error))
+            return _settle_failure(attempt, failure_of(error))
         _log.warning("a model's stream failed behind its whole answer", exc_info=error)
     except BaseException:  # cancelled, or worse: what came is recorded, and it goes on
         _settle_cancelled(attempt)
         raise
-    _settle_message(attempt)
-    return None
+    return _settle_answer(attempt)
 
 
 async def _read(attempt: _Attempt, prepared: PreparedCall) -> None:
@@ -156,13 +156,14 @@ async def _collect(attempt: _Attempt, stream: ChunkStream) -> None:
             return
 
 
-def _failure(error: Exception) -> Failure:
-    """Why an attempt failed; an adapter's own nursery may have wrapped it."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    if isinstance(error, ModelFailure):
-        return Failure.of(error)
-    return Failure(code="UNKNOWN", message=f"{type(error).__name__}: {error}")
+def _settle_answer(attempt: _Attempt) -> Failure | None:
+    try:
+        _settle_message(attempt)
+    except GrammarError:  # a fault of our own
+        raise
+    except Exception as error:  # chunks of an adapter's own making
+        return _settle_failure(attempt, malformed(error))
+    return None
 
 
 def _settle_message(attempt: _Attempt) -> None:
@@ -187,12 +188,28 @@ def _settle_message(attempt: _Attempt) -> None:
 
 
 def _settle_failure(attempt: _Attempt, failure: Failure) -> Failure:
-    stream = compact(attempt.frames, ())
-    _record(attempt, AssistantAttemptLogged(stream, failure=failure, usage=attempt.usage))
+    try:
+        stream = compact(attempt.frames, ())
+        _record(attempt, AssistantAttemptLogged(stream, failure=failure, usage=attempt.usage))
+    except GrammarError:  # a fault of our own
+        raise
+    except Exception:  # the failure stands without the chunks that can't be kept
+        _log.exception("what a model streamed before it failed can't be kept")
+        _record(attempt, AssistantAttemptLogged(EMPTY_STREAM, failure=failure))
     return failure
 
 
 def _settle_cancelled(attempt: _Attempt) -> None:
+    try:
+        _settle_what_came(attempt)
+    except GrammarError:  # a fault of our own
+        raise
+    except Exception:  # chunks of an adapter's own making
+        _log.exception("what a model streamed before it was cancelled can't be kept")
+        _record(attempt, AssistantAttemptLogged(EMPTY_STREAM, cancelled=True, sent=attempt.sent))
+
+
+def _settle_what_came(attempt: _Attempt) -> None:
     if attempt.finish is not None:
         _settle_message(attempt)
         return

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import attrs
 import trio
 
+from trioloop.agent.failing import code_of, words_of
 from trioloop.agent.notifications import TurnFailed
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import ASKER_CANCELLED, HOST_CANCELLED, TurnSignal, host_cancelled
@@ -155,13 +156,13 @@ def _cause(signal: TurnSignal) -> str:
 
 def _store_ending(error: StoreError, also: tuple[str, ...]) -> Ending:
     code = "FENCED" if isinstance(error, FencedError) else "STORE_FAILED"
-    return Ending(reason="error", code=code, message=str(error), also=also)
+    return Ending(reason="error", code=code, message=words_of(error), also=also)
 
 
 def _error_ending(error: BaseException, place: str) -> Ending:
     by = raised_by(error)
     if isinstance(error, AttemptsExhausted):
-        return Ending(reason="error", code=error.failure.code, message=str(error), by=by)
+        return Ending(reason="error", code=error.failure.code, message=error.failure.message, by=by)
     if isinstance(error, trio.Cancelled):
         return Ending(
             reason="error",
@@ -169,11 +170,10 @@ def _error_ending(error: BaseException, place: str) -> Ending:
             message=f"a Cancelled was raised in {place} that belongs to no open scope",
             by=by,
         )
-    code = InternalError.code if _is_fault(error) else getattr(error, "code", None)
     return Ending(
         reason="error",
-        code=code if isinstance(code, str) and code else "UNKNOWN",
-        message=str(error) or type(error).__name__,
+        code=InternalError.code if _is_fault(error) else code_of(error),
+        message=words_of(error) or type(error).__name__,
         by=by,
     )
 
@@ -183,7 +183,7 @@ def _also(came: object) -> tuple[str, ...]:
     if isinstance(came, BaseExceptionGroup):
         return tuple(text for error in came.exceptions for text in _also(error))
     if isinstance(came, BaseException) and not isinstance(came, trio.Cancelled):
-        return (f"{type(came).__name__}: {came}",)
+        return (f"{type(came).__name__}: {words_of(came)}",)
     return ()
 
 

@@ -3,6 +3,7 @@
 Payloads and answers are facts; what the loop does with an answer is in `agent/` and `tools/`.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -10,6 +11,7 @@ import attrs
 
 from trioloop.errors import InvalidInputError
 from trioloop.events import CallConfig, Failure, ToolDeclaration
+from trioloop.hooks.checks import is_place, is_text, is_word
 from trioloop.hooks.dispatch import Serial, Waterfall
 from trioloop.ids import CallId
 from trioloop.log.rebuild import Request
@@ -69,10 +71,13 @@ class Reject:
     Attributes:
         reason: why, in words; the turn's end has it as its message.
         code: the same as a stable word.
+
+    Raises:
+        InvalidInputError: one of them is no text.
     """
 
-    reason: str
-    code: str = "REJECTED"
+    reason: str = attrs.field(validator=is_text)
+    code: str = attrs.field(default="REJECTED", validator=is_word)
 
 
 Decision: TypeAlias = Enter | Reject
@@ -120,7 +125,7 @@ class AttemptFailed:
 
 
 def _delay(_: object, field: "attrs.Attribute[float]", value: float) -> None:
-    if not 0 <= value < float("inf"):
+    if not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise InvalidInputError(f"{field.name} must be 0 or more seconds, not {value!r}")
 
 
@@ -165,11 +170,14 @@ class SectionText:
         name: its name, which is that of its node in the log.
         text: as it reads now.
         order: its place; sections of equal order stand in order of their names.
+
+    Raises:
+        InvalidInputError: one of them is none.
     """
 
-    name: str
-    text: str
-    order: int = 0
+    name: str = attrs.field(validator=is_word)
+    text: str = attrs.field(validator=is_text)
+    order: int = attrs.field(default=0, validator=is_place)
 
 
 @attrs.frozen
