@@ -46,6 +46,8 @@ class Limits:
         post_s: how long the post-policies of ended bodies may take after a cancel (T9).
         close_s: how long a runtime takes, once work has ended, to flush and unlock when it is left
             (P18); a tenth of it is kept for unlocking and closing connections.
+        block_warning_s: how long Trio's thread may be blocked before what blocks it is named in
+            `logging`.
         stuck_warning_s: how often something that swallows its cancel is named in `logging` (H6).
         strays_max: abandoned threads that may run on beside the pool (T13).
         tool_threads_max: threads of synchronous tools, over all agents.
@@ -68,6 +70,7 @@ class Limits:
     grace_s: float = _seconds(10)
     post_s: float = _seconds(5)
     close_s: float = _seconds(10)
+    block_warning_s: float = _seconds(1)
     stuck_warning_s: float = _seconds(10)
     strays_max: int = _count(16)
     tool_threads_max: int = _count(32)

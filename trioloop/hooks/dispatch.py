@@ -5,7 +5,7 @@ hooks are for is in `points`.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import attrs
@@ -285,6 +285,14 @@ class _Following(Generic[AnswerT]):
             self._dispatch.refuse_second(self._index)
         self._asked = True
         return self._dispatch.ask(self._index + 1)
+
+
+def listener_in(frame: FrameType) -> str | None:
+    """The listener that is asked inside a frame; None: the frame is none that asks one."""
+    if frame.f_code not in (_Dispatch.ask.__code__, _in_its_time.__code__, run_serial.__code__):
+        return None
+    listener = frame.f_locals.get("listener")
+    return f"the listener {listener.name}" if isinstance(listener, Listener) else None
 
 
 async def _in_its_time(

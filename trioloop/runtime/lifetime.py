@@ -15,6 +15,7 @@ from trioloop.agent.signal import HOST_CANCELLED
 from trioloop.limits import Limits
 from trioloop.ports import Closable, Model, SessionStore
 from trioloop.runtime.runtime import Runtime
+from trioloop.runtime.watchdog import watching
 from trioloop.store.writer import StoreWriter
 
 
@@ -41,7 +42,7 @@ async def lifetime(
         async with (
             _connected(models, closing),
             _writing(store, limits, closing) as writer,
-            _serving() as services,
+            _serving(limits) as services,
             trio.open_nursery() as nursery,
         ):
             runtime = make_runtime(nursery, writer, closing)
@@ -88,13 +89,14 @@ def _without_layers(error: BaseException) -> BaseException:
 
 
 @asynccontextmanager
-async def _serving() -> AsyncIterator[trio.Nursery]:
+async def _serving(limits: Limits) -> AsyncIterator[trio.Nursery]:
     """A nursery for services that have nothing left to do once the agents are gone."""
-    async with trio.open_nursery() as services:
-        try:
-            yield services
-        finally:
-            services.cancel_scope.cancel()
+    with watching(limits):
+        async with trio.open_nursery() as services:
+            try:
+                yield services
+            finally:
+                services.cancel_scope.cancel()
 
 
 @asynccontextmanager

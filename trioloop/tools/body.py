@@ -13,6 +13,7 @@ import functools
 import logging
 import math
 from collections.abc import Awaitable, Callable
+from types import FrameType
 
 import trio
 
@@ -214,6 +215,14 @@ class Body:
         if self.cause is not None and isinstance(rest, CallCancelledError):
             return failures.stopped(self.cause, ran=True)
         return failures.raised(rest)
+
+
+def body_in(frame: FrameType) -> str | None:
+    """The tool whose body runs inside a frame; None: the frame is none that runs one."""
+    if frame.f_code is not Body.run.__code__:
+        return None
+    body: Body = frame.f_locals["self"]
+    return f"the tool {body._name}"
 
 
 def _outcome(value: object) -> ToolOutcome:

@@ -1,0 +1,113 @@
+"""Names what blocks Trio's thread: a body, a listener or an adapter that sleeps or computes there.
+
+While it does, nothing else in the program goes on, deadlines and cancels included, so only another
+thread can tell. That thread looks now and then at two facts that an instrument of Trio notes once a
+round: how many rounds there were, and whether the loop waits for something to happen. It asks
+nothing of Trio's thread and schedules nothing there, so that equal runs stay equal.
+"""
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import trio
+
+from trioloop.hooks.dispatch import listener_in
+from trioloop.limits import Limits
+from trioloop.tools.body import body_in
+
+_log = logging.getLogger("trioloop.runtime")
+
+
+@contextmanager
+def watching(limits: Limits) -> Iterator[None]:
+    """Watch this thread while the block is open; several blocks in one Trio run share a watchdog.
+
+    Args:
+        limits: `block_warning_s` tells after how long a block is named in `logging`, and
+            `stuck_warning_s` how often from then on.
+    """
+    watchdog = _current.get(None)
+    if watchdog is None:
+        watchdog = _Watchdog(limits)
+        watchdog.start()
+        _current.set(watchdog)
+    watchdog.users += 1
+    try:
+        yield
+    finally:
+        watchdog.users -= 1
+        if not watchdog.users:
+            _current.set(None)
+            watchdog.stop()
+
+
+class _Watchdog(trio.abc.Instrument):
+    """A thread that watches the one that it was made in."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.users = 0
+        self._limits = limits
+        self._rounds = 0
+        self._waits = False
+        self._watched = threading.get_ident()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="trioloop watchdog", daemon=True)
+
+    def before_io_wait(self, timeout: float) -> None:
+        """The loop has nothing to do for the moment."""
+        self._waits = True
+
+    def after_io_wait(self, timeout: float) -> None:
+        """A round of the loop begins."""
+        self._waits = False
+        self._rounds += 1
+
+    def start(self) -> None:
+        """Begin to watch."""
+        trio.lowlevel.add_instrument(self)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread. It does nothing but wait for this, so joining it is a moment."""
+        trio.lowlevel.remove_instrument(self)
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        seen, since, due = -1, 0.0, 0.0
+        while not self._over.wait(self._limits.block_warning_s / 4):
+            now = time.monotonic()
+            if self._waits or self._rounds != seen:
+                seen, since, due = self._rounds, now, now + self._limits.block_warning_s
+            elif now >= due:
+                due = now + self._limits.stuck_warning_s
+                self._name(now - since)
+
+    def _name(self, seconds: float) -> None:
+        frame = sys._current_frames().get(self._watched)
+        if frame is not None:
+            _log.warning(
+                "Trio's thread has been blocked for %.1f s: nothing else goes on. %s", seconds,
+                _described(frame),
+            )  # fmt: skip
+
+
+_current = trio.lowlevel.RunVar[_Watchdog | None]("trioloop.runtime.watchdog")
+
+
+def _described(frame: FrameType) -> str:
+    """Who it is that blocks, as far as we called it, and where in the code it is."""
+    code = frame.f_code
+    where = f"{code.co_filename}:{frame.f_lineno}, in {code.co_qualname}"
+    outer: FrameType | None = frame
+    while outer is not None:
+        who = body_in(outer) or listener_in(outer)
+        if who is not None:
+            return f"It is {who}, at {where}"
+        outer = outer.f_back
+    return f"It is at {where}"
