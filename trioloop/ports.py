@@ -3,14 +3,16 @@
 Only protocols and the facts that pass through them; what implements them is on the floor above.
 """
 
-from collections.abc import AsyncIterator, Sequence
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 from msgspec import Struct
 
 from trioloop.chunks import Chunk
+from trioloop.errors import InvalidInputError
 from trioloop.events import CallConfig
 from trioloop.ids import CallId, MessageId, SessionId
 from trioloop.log.rebuild import Request
@@ -185,6 +187,14 @@ class Capabilities:
     parallel_tool_calls: bool = True
 
 
+def _from_0(most: float) -> "Callable[[object, attrs.Attribute[Any], object], None]":
+    def check(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
+        if not isinstance(value, int | float) or not 0 <= value <= most:
+            raise InvalidInputError(f"{field.name} must be 0 to {most}, not {value!r}")
+
+    return check
+
+
 @attrs.frozen(kw_only=True)
 class RetryPolicy:
     """How a model's provider wants failures retried; `plugins.retry` follows it.
@@ -195,13 +205,16 @@ class RetryPolicy:
         delay_max_s: seconds that none of those is longer than.
         jitter: the largest part of such a delay, 0 to 1, that chance takes off.
         asked_delay_max_s: the longest wait that a provider may ask for; beyond it there is none.
+
+    Raises:
+        InvalidInputError: a value is below 0, or is no number, or the jitter is above 1.
     """
 
-    retries_max: int = 5
-    first_delay_s: float = 0.5
-    delay_max_s: float = 10.0
-    jitter: float = 0.1
-    asked_delay_max_s: float = 120.0
+    retries_max: int = attrs.field(default=5, validator=_from_0(1_000_000))
+    first_delay_s: float = attrs.field(default=0.5, validator=_from_0(math.inf))
+    delay_max_s: float = attrs.field(default=10.0, validator=_from_0(math.inf))
+    jitter: float = attrs.field(default=0.1, validator=_from_0(1))
+    asked_delay_max_s: float = attrs.field(default=120.0, validator=_from_0(math.inf))
 
     def delay_s(self, retry: int, asked_s: float | None, random: float) -> float | None:
         """Seconds before a retry; None: there is none.
