@@ -12,6 +12,7 @@ from trioloop.agent.agent import Agent
 from trioloop.errors import ModelFailure
 from trioloop.events import AssistantAttemptLogged, CallConfig
 from trioloop.hooks import AttemptFailed, Next, RequestProposal, Retry
+from trioloop.models.scripted import Entry
 from trioloop.plugins import retry
 from trioloop.ports import RetryPolicy
 from trioloop.testing import Fail, ScriptedModel, Stall, Text, Wait, open_test_runtime
@@ -178,7 +179,7 @@ async def test_three_models_are_tried_and_the_prompt_is_there_once(
     autojump_clock: MockClock,
 ) -> None:
     names = ["one", "two", "three"]
-    answers = [Fail("RATE_LIMIT"), Fail("RATE_LIMIT"), Text("at last")]
+    answers: list[Entry] = [Fail("RATE_LIMIT"), Fail("RATE_LIMIT"), Text("at last")]
     models = [
         ScriptedModel([answer], name=name) for name, answer in zip(names, answers, strict=True)
     ]
