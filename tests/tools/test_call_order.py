@@ -120,6 +120,24 @@ async def test_a_tool_that_an_earlier_call_removes_does_not_run(
     assert step.shape == ["call 0", "result 0", "result 1"]
 
 
+async def test_a_tool_that_is_removed_while_its_call_waits_for_a_policy_does_not_run(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    step = Step()
+    registration = step.tools.register(tool(effects="read-only")(nap))
+
+    @step.hooks.pre_execute
+    async def slow(request: CallRequest, next: Next[PrePolicy]) -> PrePolicy:
+        await trio.sleep(1)
+        registration.close()
+        return await next()
+
+    await step.run(*naps(9))
+    assert step.codes == ["UNKNOWN_TOOL"]
+    assert step.recorded_at[0] == trio.current_time()
+    assert step.shape == ["call 0", "dispatch 0", "result 0"]
+
+
 async def test_a_mode_is_read_when_the_call_is_about_to_start(
     autojump_clock: trio.testing.MockClock,
 ) -> None:

@@ -217,7 +217,10 @@ class RunningCall:
         """Run the body, behind the durable gate and inside what wraps it."""
         tool = self._tool
         self._given.place = place
-        if self.outcome is not None or tool is None:
+        if self.outcome is not None:
+            return
+        if tool is None:  # it was removed while the policy was asked
+            self.outcome = self._refusal()
             return
         if tool.effects != "read-only":
             await self._batch.session.gate()
