@@ -5,7 +5,6 @@ And a test that a stray `Cancelled` ends has not passed.
 
 import functools
 import inspect
-import os
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -19,10 +18,6 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("trioloop")
-
-# The long searches: `TRIOLOOP_LONG_SEARCHES=1 pytest tests/simulation tests/exhaustive`. What they
-# may cost in CI is still to be judged on a quiet machine.
-collect_ignore = [] if os.environ.get("TRIOLOOP_LONG_SEARCHES") else ["simulation", "exhaustive"]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -26,10 +26,10 @@ from trioloop.agent.agent import Agent
 from trioloop.errors import AgentDisposedError
 from trioloop.testing import CancelPoint, cancel_at_every_checkpoint
 
-POINTS = int(os.environ.get("TRIOLOOP_SWEEP_POINTS", "6000"))
+POINTS = int(os.environ.get("TRIOLOOP_SWEEP_POINTS", "20000"))
 """About how many points all sweeps together may have: fewer leave some out, more begin anew.
 
-The usual number is each task step once; by hand, give 200000.
+By hand, give 200000.
 """
 
 GOES_ON_EVERY = 4
