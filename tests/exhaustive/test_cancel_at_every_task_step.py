@@ -26,7 +26,7 @@ def test_points_fell_into_every_line_in_which_the_driver_waits(
     seconds = sum(swept(scene, way).seconds for scene, way in COMBINATIONS)
     points = sum(count.total() for count in lines.values())
     with capsys.disabled():
-        print(f"\n{table(lines)}\n{points} points, {points / seconds:.0f} a second of the processor")
+        print(f"\n{table(lines)}\n{points} points, {points / seconds:.0f} a processor second")
     for way in ("turn", "discard", "dispose", "host"):
         assert [line for line in LINES if not lines[way][line]] == list(SYNCHRONOUS)
     assert lines["first call"]["tools"]
