@@ -11,7 +11,7 @@ from tests.simulation.script import BodyAct, ToolScript
 from trioloop import Agent, Runtime, Tool, ToolContext, ToolError, ToolOutcome
 from trioloop.hooks import CallRequest, Deny
 from trioloop.hooks.dispatch import Registration
-from trioloop.tools import ToolConditionContext, ToolRegistry
+from trioloop.tools import NestedCall, ToolConditionContext, ToolRegistry
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -77,15 +77,8 @@ class ScriptedTool:
 
     async def _act(self, act: BodyAct, context: ToolContext) -> object:
         await self.world.pass_waits(act.seconds)
+        await self._raise(act)
         match act.does:
-            case "fail":
-                raise ToolError("the script says so")
-            case "crash":
-                raise ExceptionGroup("two", [ScriptedError("body"), ValueError("body")])
-            case "exit":
-                raise SystemExit(3)
-            case "leak":
-                raise await self.world.stray_cancelled()
             case "context":
                 context.add_context(message(self.world))
             case "note":
@@ -102,7 +95,29 @@ class ScriptedTool:
                 return ToolOutcome(content="the end", concludes_turn=True)
             case "unencodable":
                 return {"a set": {1}}
+            case "nest":
+                await self._call_others(context)
         return None
+
+    async def _raise(self, act: BodyAct) -> None:
+        match act.does:
+            case "fail":
+                raise ToolError("the script says so")
+            case "crash":
+                raise ExceptionGroup("two", [ScriptedError("body"), ValueError("body")])
+            case "exit":
+                raise SystemExit(3)
+            case "leak":
+                raise await self.world.stray_cancelled()
+
+    async def _call_others(self, context: ToolContext) -> None:
+        """Call the tools before this one, so that it ends some time, and one that isn't there."""
+        names = [script.name for script in self.world.script.tools]
+        others = [*names[: names.index(self.script.name)], "nothing"]
+        calls = [NestedCall(name, {"wide": False}) for name in others]
+        outcomes = await context.call_tools(calls)
+        if len(outcomes) != len(calls) or not outcomes[-1].is_error:
+            self.world.violations.append(f"{context.call} called {others}, and got {outcomes}")
 
 
 def _mode_of(arguments: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from trioloop.events import (
     AssistantAttemptLogged,
     AssistantMessageLogged,
     EventData,
+    NestedCallStarted,
     RequestContextLogged,
     RequestHeaderLogged,
     StepStarted,
@@ -41,6 +42,7 @@ COMMITS = (
     RequestContextLogged,
     ToolCallStarted,
     ToolDispatched,
+    NestedCallStarted,
 )
 """What a cancelled turn must not write any more (R8, T9)."""
 
@@ -103,7 +105,7 @@ def _walk(events: Sequence[Event], began: int, coverage: Coverage) -> Walked:
                 walked.told.append(canonical(request_of(state)))
             if isinstance(data, AssistantMessageLogged):
                 walked.calls += [call.call for call in data.message.calls]
-        elif isinstance(data, ToolCallStarted):
+        elif isinstance(data, ToolCallStarted | NestedCallStarted):
             starts[event.seq] = data.call
             if data.dispatched:
                 walked.dispatched[data.call] = event.seq

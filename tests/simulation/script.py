@@ -163,6 +163,7 @@ class BodyAct:
         "task",
         "deed",
         "unencodable",
+        "nest",
     ]
     seconds: float = 0
     deed: Deed | None = None

@@ -16,15 +16,12 @@ from tests.simulation.scenes import scenes
 from tests.simulation.seeds import Many
 from tests.simulation.world import run_script
 from trioloop import EventData
-from trioloop.events import NestedCallStarted, NestedResultLogged
 from trioloop.log.phases import Phase
 
 ROOT = Path(__file__).parents[2]
 SEEDS = int(os.environ.get("TRIOLOOP_SIMULATION_SEEDS", "500"))
 
 UNREACHED: dict[Transition, str] = {
-    (Phase.CALLING, NestedCallStarted, Phase.CALLING): "only a program that calls tools",
-    (Phase.CALLING, NestedResultLogged, Phase.CALLING): "only a program that calls tools",
     (Phase.CUT, EventData, Phase.CUT): "behind a step that repair has cut the turn ends at once",
 }
 """Transitions that no run comes to. Those of repair alone are seen as logs are cut and repaired."""

@@ -82,7 +82,7 @@ async def _dispose(world: "World", runtime: Runtime, life: "Life") -> None:
         mark_cancel(world, life.agent, "disposal", cause="disposed")
         life.disposing = True
     await life.agent.dispose()
-    if life.agent.status != "idle" or life.agent.name in runtime.agents:
+    if life.agent.status != "idle" or runtime.agents.get(life.agent.name) is life.agent:
         world.violations.append(f"{life.agent.name} was disposed of, and lives on (I7)")
 
 
