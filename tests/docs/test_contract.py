@@ -34,7 +34,8 @@ def _sources() -> Iterator[Path]:
 
 
 @cache
-def _tests_of(file: str) -> frozenset[str]:
+def known_tests(file: str) -> frozenset[str]:
+    """The names of the tests in a file; none where there is no such file."""
     path = ROOT / file
     if not path.exists():
         return frozenset()
@@ -76,4 +77,4 @@ def test_every_section_that_is_cited_is_on_the_page() -> None:
 def test_every_rule_names_tests_that_exist(rule: str) -> None:
     named = TEST.findall(_sections()[rule])
     assert named != []
-    assert [f"{file}::{name}" for file, name in named if name not in _tests_of(file)] == []
+    assert [f"{file}::{name}" for file, name in named if name not in known_tests(file)] == []
