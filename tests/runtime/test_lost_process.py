@@ -7,12 +7,12 @@ from pathlib import Path
 
 import trio
 
+from tests.agent.reading import said
 from trioloop import check, open_runtime, read_session, rebuild_request
 from trioloop.codec import encode_event
 from trioloop.events import Event
 from trioloop.log.fold import fold
 from trioloop.log.repair import repair
-from trioloop.messages import text_of
 from trioloop.testing import ScriptedModel, Text
 
 PROGRAM = Path(__file__).with_name("programs") / "lost.py"
@@ -47,10 +47,10 @@ def test_what_was_durable_is_pending_again_behind_a_death(tmp_path: Path) -> Non
             assert agent.status == "idle"
             agent.wake()
             await agent.wait_idle()
-            return [text_of(one.content) for one in model.requests[-1].history if one.content]
+            return said(model.requests[-1])
 
-    said = trio.run(go_on)
-    assert [text for text in said if text in ("steer", "later")] == ["steer", "later"]
+    lines = trio.run(go_on)
+    assert [line for line in lines if line.startswith("U")] == ["U work", "U steer", "U later"]
 
 
 def test_looking_into_an_interrupted_log_changes_nothing_of_it(tmp_path: Path) -> None:

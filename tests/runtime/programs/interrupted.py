@@ -75,7 +75,7 @@ SCRIPTS: dict[str, list[Callable[[object], object]]] = {
 
 async def main(database: str, where: str) -> None:
     """Work until Ctrl-C."""
-    model = ScriptedModel(SCRIPTS.get(where, [lambda _: Text("hi")]))  # type: ignore[arg-type]
+    model = ScriptedModel(SCRIPTS.get(where, [lambda _: Text("hi")]))
     tools = [wait, wait_in_a_thread]
     trio.lowlevel.spawn_system_task(tell)  # no nursery of ours around what comes out
     async with open_runtime(model=model, tools=tools, store=database, limits=LIMITS) as runtime:
