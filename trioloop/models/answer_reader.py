@@ -123,7 +123,9 @@ class AnswerReader(ABC):
             return
         payload = read_json(event.data)
         if not isinstance(payload, dict):
-            raise ModelFailure("MALFORMED_RESPONSE", "an event of the stream is no JSON object")
+            raise ModelFailure(
+                "MALFORMED_RESPONSE", "an event of the stream is no JSON object", retryable=True
+            )
         self._read(event.name, payload)
 
     def _close(self, *, marked: bool) -> None:
