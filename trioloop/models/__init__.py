@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from trioloop.models.demonstration import DemonstrationModel
     from trioloop.models.openai_chat import OpenAIChat
     from trioloop.models.openai_responses import OpenAIResponses
+    from trioloop.models.recorded import RecordedModel
     from trioloop.models.scripted import ScriptedModel
     from trioloop.models.sent_calls import CallIds
     from trioloop.models.services import SERVICES, Dialect, Service, from_name
@@ -26,6 +27,7 @@ __all__ = [
     "Dialect",
     "OpenAIChat",
     "OpenAIResponses",
+    "RecordedModel",
     "ScriptedModel",
     "Service",
     "from_name",
@@ -41,6 +43,7 @@ _ROOMS = {
     "Dialect": "services",
     "OpenAIChat": "openai_chat",
     "OpenAIResponses": "openai_responses",
+    "RecordedModel": "recorded",
     "ScriptedModel": "scripted",
     "Service": "services",
     "from_name": "services",
