@@ -19,6 +19,7 @@ from bench import (
     stream,
     turn_growth,
 )
+from bench.peers import compare
 from bench.plots import plot
 from bench.report import Figure, print_table
 from bench.timing import Effort
@@ -47,6 +48,7 @@ BENCHES: dict[str, Bench] = {
         stream,
         cancel,
         import_time,
+        compare,
     )
 }
 
