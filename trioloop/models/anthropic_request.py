@@ -26,7 +26,7 @@ from trioloop.messages import (
     ToolCallBlock,
     ToolResultMessage,
 )
-from trioloop.models.encoded_history import Encode, EncodedHistory, without_first
+from trioloop.models.encoded_history import Encode, EncodedHistory
 from trioloop.models.reading import Object
 from trioloop.models.request_settings import EncodedTools, checked_extra, known
 from trioloop.models.sent_calls import PLAIN_IDS, arguments_json
@@ -54,7 +54,7 @@ class AnthropicEncoder:
         self._images = images
         self._system_in_history = system_in_history
         self._cache_ttl = cache_ttl
-        self._history = EncodedHistory(self._begin)
+        self._history = EncodedHistory(self._begin, _NEXT_TURN)
         self._tools = EncodedTools(_declaration)
 
     def body(self, request: Request) -> bytes:
@@ -64,11 +64,10 @@ class AnthropicEncoder:
             ModelFailure: INVALID_REQUEST, the settings can't be sent.
         """
         settings = _encode(self._settings(request))
-        pieces = self._history.pieces(request.history)
-        without_first(_NEXT_TURN, pieces)
-        end = b"]}]" if any(pieces) else b"]"
+        turns = self._history.joined(request.history)
+        end = b"]}]" if turns else b"]"
         start = settings.removesuffix(b"}") + b',"messages":['
-        return b"".join((start, *pieces, end, self._tools.member(request.tools), b"}"))
+        return b"".join((start, turns, end, self._tools.member(request.tools), b"}"))
 
     def _settings(self, request: Request) -> Object:
         config = request.config

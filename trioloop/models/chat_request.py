@@ -23,7 +23,7 @@ from trioloop.messages import (
     ToolResultMessage,
     text_of,
 )
-from trioloop.models.encoded_history import EncodedHistory, without_first
+from trioloop.models.encoded_history import EncodedHistory
 from trioloop.models.reading import Object
 from trioloop.models.request_settings import EncodedTools, cache_key, checked_extra, known
 from trioloop.models.sent_calls import arguments_text
@@ -57,15 +57,14 @@ class ChatEncoder:
         """
         settings = _encode(self._settings(request))
         heads = "\n\n".join(head.text for head in request.system)
-        pieces = self._history.pieces(request.history)
-        if heads:
-            pieces.insert(0, b"," + _encode({"role": "system", "content": heads}))
-        without_first(b",", pieces)
+        messages = self._history.joined(request.history)
         start = settings.removesuffix(b"}") + b',"messages":['
-        return b"".join((start, *pieces, b"]", self._tools.member(request.tools), b"}"))
+        if heads:
+            start += _encode({"role": "system", "content": heads}) + (b"," if messages else b"")
+        return b"".join((start, messages, b"]", self._tools.member(request.tools), b"}"))
 
     def _piece(self, message: Message) -> bytes:
-        """A message's JSON behind a comma, so that a body is joined in one go."""
+        """A message's JSON behind a comma."""
         sent = self._message(message)
         return b"," + _encode(sent) if sent else b""
 

@@ -26,7 +26,7 @@ from trioloop.messages import (
     ToolCallBlock,
     ToolResultMessage,
 )
-from trioloop.models.encoded_history import EncodedHistory, without_first
+from trioloop.models.encoded_history import EncodedHistory
 from trioloop.models.reading import Object
 from trioloop.models.request_settings import EncodedTools, cache_key, checked_extra, known
 from trioloop.models.sent_calls import CallIds, arguments_text
@@ -70,10 +70,9 @@ class ResponsesEncoder:
             ModelFailure: INVALID_REQUEST, the settings can't be sent.
         """
         settings = _encode(self._settings(request))
-        pieces = self._history.pieces(request.history)
-        without_first(b",", pieces)
+        items = self._history.joined(request.history)
         start = settings.removesuffix(b"}") + b',"input":['
-        return b"".join((start, *pieces, b"]", self._tools.member(request.tools), b"}"))
+        return b"".join((start, items, b"]", self._tools.member(request.tools), b"}"))
 
     def _settings(self, request: Request) -> Object:
         config = request.config
