@@ -4,15 +4,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.report import Figure
+from bench.saved import by_bench
 
 
 def plot(figures: Iterable[Figure], folder: Path) -> None:
     """Write an SVG of ratios for each benchmark into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    by_bench: dict[str, list[Figure]] = {}
-    for figure in figures:
-        by_bench.setdefault(figure.bench, []).append(figure)
-    for bench, its in by_bench.items():
+    for bench, its in by_bench(figures).items():
         _draw(bench, its, folder / f"{bench}.svg")
 
 

@@ -2,7 +2,14 @@
 
 import pytest
 
-from docs import draw_lifecycle, draw_paths, write_catalogues, write_decisions, write_grammar
+from docs import (
+    draw_lifecycle,
+    draw_paths,
+    write_catalogues,
+    write_decisions,
+    write_grammar,
+    write_performance,
+)
 from docs.decisions_drawing import decisions_diagram
 
 
@@ -37,3 +44,8 @@ def test_decisions_are_written_from_the_functions_that_decide() -> None:
     stale = "the page is stale: run `python -m docs.write_decisions` and look at it"
     assert write_decisions.PAGE.read_text(encoding="utf-8") == write_decisions.page(), stale
     assert write_decisions.PICTURE.read_text(encoding="utf-8") == decisions_diagram(), stale
+
+
+def test_page_on_performance_has_the_figures_that_were_measured() -> None:
+    stale = "the page is stale: run `python -m docs.write_performance`"
+    assert write_performance.PAGE.read_text(encoding="utf-8") == write_performance.page(), stale
