@@ -1,5 +1,9 @@
-"""turn-growth: what a turn costs after 1000 turns on one session, to what the first ones cost."""
+"""turn-growth: the last 100 of 1000 plain turns on one session, to the first 100 of another.
 
+The two sessions take their turns one after the other, so both meet the same machine.
+"""
+
+import gc
 from collections.abc import AsyncGenerator
 
 import trioloop
@@ -16,32 +20,37 @@ COUNTED = 100
 async def run(effort: Effort) -> AsyncGenerator[Figure, None]:
     """The one case."""
     turns, counted = max(3, effort.size(TURNS)), effort.size(COUNTED)
-    first: list[Spent] = []
-    last: list[Spent] = []
-    events = 0
-    for run in range(effort.runs + 1):
-        async with observed_agent(PreparedModel(lambda request: DONE, encodes=True)) as agent:
-            await agent.ask("hello")
-            of_first = await _spent_by(agent, counted)
-            for _ in range(turns - 2 * counted):
-                await agent.ask("go")
-            of_last = await _spent_by(agent, counted)
-            events = agent.session.seq + 1
-        if run:  # the first session only warms up
-            first.append(of_first)
-            last.append(of_last)
+    pairs = [await _pair(turns, counted) for _ in range(effort.runs + 1)]
+    last, first = zip(*pairs[1:], strict=True)  # the first pair only warms up
     yield compared(
         NAME,
         f"last-{counted}-of-{turns}",
-        Timings(tuple(last), tuple(first)),
+        Timings(last, first),
         unit="us/turn",
         versus=f"the first {counted}",
-        events=events,
+        sessions=2 * effort.runs,
     )
 
 
-async def _spent_by(agent: trioloop.Agent, turns: int) -> Spent:
-    with Stopwatch() as watch:
-        for _ in range(turns):
-            await agent.ask("go")
-    return watch.spent / turns
+async def _pair(turns: int, counted: int) -> tuple[Spent, Spent]:
+    """What a turn took on an old session and on a new one."""
+    model = PreparedModel(lambda request: DONE, encodes=True)
+    async with observed_agent(model) as old, observed_agent(model) as new:
+        for _ in range(turns - counted):
+            await old.ask("go")
+        await new.ask("hello")
+        gc.collect()
+        spent = [(await _turn(old), await _turn(new)) for _ in range(counted)]
+    of_old, of_new = zip(*spent, strict=True)
+    return _mean(of_old), _mean(of_new)
+
+
+async def _turn(agent: trioloop.Agent) -> Spent:
+    with Stopwatch(collects=False) as watch:
+        await agent.ask("go")
+    return watch.spent
+
+
+def _mean(spent: tuple[Spent, ...]) -> Spent:
+    cpu, wall = sum(one.cpu for one in spent), sum(one.wall for one in spent)
+    return Spent(cpu, wall) / len(spent)
