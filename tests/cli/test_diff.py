@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.logs import HOSTILE, STEERING, stored, two_turns, with_fact
 from tests.log.writing import answer
+from trioloop.events import Event
 from trioloop.messages import TextBlock
 
 
@@ -80,3 +81,20 @@ def test_a_narrow_terminal_has_one_below_the_other(
     screen.wait_for("  > ")
     assert screen.end() == 1
     assert "│" not in screen.seen
+
+
+def test_times_and_identifiers_may_be_ignored(command_here: Any, tmp_path: Path) -> None:
+    events = two_turns().events
+    later = [Event(event.seq, event.time + 5_000, event.data) for event in events]
+    stored(tmp_path / "a.db", events)
+    stored(tmp_path / "b.db", later)
+    done = command_here("diff", "a.db", "paris", "b.db", "paris")
+    assert (done.code, "time" in done.out) == (1, True)
+    done = command_here("diff", "a.db", "paris", "b.db", "paris", "--ignore-times")
+    assert (done.code, done.out) == (0, "= 24 events, equal in both\n")
+    other = with_fact(later, 21, answer([TextBlock("So it isn't.")]))
+    stored(tmp_path / "c.db", other)
+    done = command_here("diff", "a.db", "paris", "c.db", "paris", "--ignore-times", "--ignore-ids")
+    assert done.code == 1
+    assert "data.message.content[0].text" in done.out
+    assert "time" not in done.out.splitlines()[2:]

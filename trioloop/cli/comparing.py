@@ -11,9 +11,9 @@ from rich.text import Text
 from trioloop.cli.exits import FAILED, OK, ExitCode
 from trioloop.cli.readable import Readable, readable
 from trioloop.cli.wording import cells, count, one_line, shortened
-from trioloop.codec import encode_event
 from trioloop.events import Event
 from trioloop.log.explain import first_difference
+from trioloop.log.meaning import Meaning
 
 _SIDE_BY_SIDE_MIN = 64  # columns; where there are fewer, one stands under the other
 _PIPE_WIDTH = 120
@@ -27,6 +27,7 @@ class _Side(NamedTuple):
 
     label: str
     event: Event | None
+    members: object  # of the event, as far as they are compared
 
 
 class _Field(NamedTuple):
@@ -37,15 +38,28 @@ class _Field(NamedTuple):
     other: str
 
 
-def compare(file: Path, name: str, file2: Path, name2: str, out: Console) -> ExitCode:
+def compare(
+    file: Path,
+    name: str,
+    file2: Path,
+    name2: str,
+    out: Console,
+    *,
+    times: bool = True,
+    ids: bool = True,
+) -> ExitCode:
     """Show the first event that two sessions don't share; FAILED where there is one."""
     one, other = readable(file, name), readable(file2, name2)
-    seq = first_difference(one.events, other.events)
+    seq = first_difference(one.events, other.events, times=times, ids=ids)
     if seq is None:
         shared = count(len(one.events), "event")
         out.print(Text.assemble(("= ", "green"), f"{shared}, equal in both"), soft_wrap=True)
     elif not _hidden_by_fault(seq, one, other):
-        _show(out, seq, _side(file, one, seq), _side(file2, other, seq))
+        sides = [
+            _side(path, read, seq, Meaning(times=times, ids=ids))
+            for path, read in ((file, one), (file2, other))
+        ]
+        _show(out, seq, *sides)
     one.complain()
     other.complain()
     return OK if seq is None else FAILED
@@ -56,9 +70,12 @@ def _hidden_by_fault(seq: int, one: Readable, other: Readable) -> bool:
     return any(read.fault is not None and seq == len(read.events) for read in (one, other))
 
 
-def _side(file: Path, read: Readable, seq: int) -> _Side:
-    event = read.events[seq] if seq < len(read.events) else None
-    return _Side(one_line(f"{file} {read.session}"), event)
+def _side(file: Path, read: Readable, seq: int, meaning: Meaning) -> _Side:
+    label = one_line(f"{file} {read.session}")
+    if seq >= len(read.events):
+        return _Side(label, None, {})
+    members = [meaning.of(event) for event in read.events[: seq + 1]]
+    return _Side(label, read.events[seq], members[-1])
 
 
 def _show(out: Console, seq: int, one: _Side, other: _Side) -> None:
@@ -68,7 +85,7 @@ def _show(out: Console, seq: int, one: _Side, other: _Side) -> None:
     )
     paper = _Paper(out, out.width if out.is_terminal else _PIPE_WIDTH)
     paper.pair(one.label, other.label, ("dim", "dim"))
-    fields = list(_fields(one.event, other.event))
+    fields = list(_fields(one.members, other.members))
     for field in fields[:_FIELDS_MAX]:
         paper.heading(field.path)
         paper.pair(field.one, field.other, ("red", "green"))
@@ -122,7 +139,7 @@ def _cut(one: str, other: str, width: int) -> tuple[str, str]:
 # The fields of two events
 
 
-def _fields(one: Event | None, other: Event | None) -> Iterator[_Field]:
+def _fields(one: object, other: object) -> Iterator[_Field]:
     mine, theirs = _leaves_of(one), _leaves_of(other)
     for path in dict.fromkeys((*mine, *theirs)):
         pair = mine.get(path, _ABSENT), theirs.get(path, _ABSENT)
@@ -130,10 +147,9 @@ def _fields(one: Event | None, other: Event | None) -> Iterator[_Field]:
             yield _Field(one_line(path), *map(one_line, pair))
 
 
-def _leaves_of(event: Event | None) -> dict[str, str]:
-    if event is None:
+def _leaves_of(members: object) -> dict[str, str]:
+    if not members:
         return {}
-    members = msgspec.json.decode(encode_event(event))
     return {path: msgspec.json.encode(value).decode() for path, value in _leaves(members, "", 0)}
 
 

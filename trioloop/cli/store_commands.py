@@ -57,9 +57,14 @@ def explain_command(file: Path, name: str, message_id: str | None, request: int 
 @click.argument("name")
 @click.argument("file2", type=_FILE)
 @click.argument("name2")
-def diff_command(file: Path, name: str, file2: Path, name2: str) -> ExitCode:
+@click.option("--ignore-times", is_flag=True, help="Whenever and however fast things came.")
+@click.option("--ignore-ids", is_flag=True, help="Whatever messages, calls, sessions are called.")
+def diff_command(
+    file: Path, name: str, file2: Path, name2: str, *, ignore_times: bool, ignore_ids: bool
+) -> ExitCode:
     """Show the first event in which two sessions differ."""
-    return compare(file, name, file2, name2, Output().out)
+    out = Output().out
+    return compare(file, name, file2, name2, out, times=not ignore_times, ids=not ignore_ids)
 
 
 @click.command("rebuild")

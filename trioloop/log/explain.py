@@ -21,6 +21,7 @@ from trioloop.events import (
 )
 from trioloop.ids import MessageId
 from trioloop.log.fold import LogState
+from trioloop.log.meaning import Meaning
 from trioloop.log.state import Fate
 from trioloop.messages import Message
 
@@ -152,12 +153,24 @@ def _origin(state: LogState, event: Event, header: int, heads: dict[str, int]) -
     )
 
 
-def first_difference(one: Iterable[Event], other: Iterable[Event]) -> int | None:
+def first_difference(
+    one: Iterable[Event], other: Iterable[Event], *, times: bool = True, ids: bool = True
+) -> int | None:
     """The seq of the first event that two logs don't share; None: they are equal.
 
-    Times are compared too: equal seeds give equal logs (G10).
+    All is compared at first, since equal seeds give equal logs (G10).
+
+    Args:
+        one: a log, from its first event.
+        other: another one.
+        times: whether times count, and how the pieces of streams came.
+        ids: whether identifiers count; if not, those that two logs use in the same way are equal.
     """
-    for seq, (mine, theirs) in enumerate(zip_longest(one, other)):
-        if mine != theirs:
+    pairs: Iterable[tuple[object, object]] = zip_longest(one, other)
+    if not (times and ids):
+        mine, theirs = Meaning(times=times, ids=ids), Meaning(times=times, ids=ids)
+        pairs = zip_longest(map(mine.of, one), map(theirs.of, other))
+    for seq, (first, second) in enumerate(pairs):
+        if first != second:
             return seq
     return None
