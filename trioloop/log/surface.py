@@ -23,6 +23,10 @@ from trioloop.messages import (
 )
 
 REMOVED = "The instructions of this section no longer apply."
+"""What the model is told of a section that the history took back.
+
+Part of format 1: with other words old logs would tell other requests than were sent (G2).
+"""
 
 
 class Source:
