@@ -114,7 +114,7 @@ def _costs() -> Iterator[tuple[str, float]]:
     )
     yield "a turn of two steps and one call that nobody listens to", least["bare-n1"]
     yield "the same with a listener on each hook, a reader and a watcher", least["step-n1"]
-    yield "a step with one call, with all those and a request's body", least["at-50"]
+    yield "a step with one call, with all those and a request's body", least["at-200"]
     yield "a chunk that comes alone, beside the model's own work", lines["unread-1"]["above_us"]
     yield "a chunk of sixteen in one network read", lines["unread-16"]["above_us"]
     yield "an idle agent, made", least["made-1000"]
