@@ -1,9 +1,11 @@
 """The adapter against a real server on loopback: connections kept, broken, left and closed."""
 
 import gc
+import random
 
 import pytest
 import trio
+import trio.testing
 
 from tests.models.asking import ask, collect, failure_of, make_request
 from tests.models.serving import HALF, Connection, Loopback, loopback
@@ -206,3 +208,35 @@ def test_a_model_may_serve_one_trio_run_after_another() -> None:
     port = trio.run(first)
     trio.run(second)
     gc.collect()
+
+
+async def test_behind_200_requests_cancelled_at_random_the_next_goes_through_at_once() -> None:
+    go_on = trio.Event()
+
+    async def waits(connection: Connection) -> None:
+        while await connection.request():
+            await go_on.wait()
+            await connection.answer()
+
+    chance = random.Random(7)
+    async with loopback(waits) as server:
+        model = model_of(server, limits=ConnectionLimits(connections_max=5))
+        for _ in range(4):
+            async with trio.open_nursery() as nursery:
+                scopes = [trio.CancelScope() for _ in range(50)]
+                for scope in scopes:
+                    nursery.start_soon(_ask_within, scope, model)
+                await trio.testing.wait_all_tasks_blocked(0.01)
+                for scope in chance.sample(scopes, len(scopes)):
+                    scope.cancel()
+                    if chance.random() < 0.5:
+                        await trio.lowlevel.checkpoint()
+        go_on.set()
+        with trio.fail_after(5):
+            assert (await ask(model)).assembled.message.text == "hi"
+        await model.aclose()
+
+
+async def _ask_within(scope: trio.CancelScope, model: OpenAIChat) -> None:
+    with scope:
+        await ask(model)

@@ -28,7 +28,7 @@ from trioloop.messages import (
 )
 from trioloop.models.encoded_history import Encode, EncodedHistory
 from trioloop.models.reading import Object
-from trioloop.models.request_settings import EncodedTools, checked_extra, known
+from trioloop.models.request_settings import EncodedTools, known, with_extra
 from trioloop.models.sent_calls import PLAIN_IDS, arguments_json
 from trioloop.models.shown_images import instead_of
 
@@ -86,7 +86,7 @@ class AnthropicEncoder:
                 "system": heads or None,
             }
         )
-        return settings | checked_extra(config, _OWN_MEMBERS)
+        return with_extra(settings, config, _OWN_MEMBERS)
 
     def _cache_control(self) -> Object | None:
         return {"type": "ephemeral", "ttl": self._cache_ttl} if self._cache_ttl else None

@@ -19,8 +19,8 @@ def known(settings: Mapping[str, object]) -> Object:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def checked_extra(config: CallConfig, own: Set[str]) -> dict[str, Json]:
-    """Further members of the body.
+def with_extra(settings: Object, config: CallConfig, own: Set[str]) -> Object:
+    """The settings and the further members of the body; of two objects, the members of both.
 
     Raises:
         ModelFailure: INVALID_REQUEST, one is among those that an adapter sets.
@@ -30,7 +30,13 @@ def checked_extra(config: CallConfig, own: Set[str]) -> dict[str, Json]:
         raise ModelFailure(
             "INVALID_REQUEST", f"extra settings can't set {sorted(taken)}: trioloop does"
         )
-    return config.extra
+    return settings | {
+        name: _joined(settings.get(name), config.extra[name]) for name in config.extra
+    }
+
+
+def _joined(one: object, other: Json) -> object:
+    return {**one, **other} if isinstance(one, dict) and isinstance(other, dict) else other
 
 
 def cache_key(request: Request) -> str:

@@ -28,7 +28,7 @@ from trioloop.messages import (
 )
 from trioloop.models.encoded_history import EncodedHistory
 from trioloop.models.reading import Object
-from trioloop.models.request_settings import EncodedTools, cache_key, checked_extra, known
+from trioloop.models.request_settings import EncodedTools, cache_key, known, with_extra
 from trioloop.models.sent_calls import CallIds, arguments_text
 from trioloop.models.shown_images import data_url, holds_image, words
 
@@ -92,7 +92,7 @@ class ResponsesEncoder:
                 **(_tool_settings(config) if request.tools else {}),
             }
         )
-        return settings | checked_extra(config, _OWN_MEMBERS)
+        return with_extra(settings, config, _OWN_MEMBERS)
 
     def _piece(self, message: Message) -> bytes:
         """A message's items, each behind a comma, so that a body is joined in one go."""
