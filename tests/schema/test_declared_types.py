@@ -113,6 +113,12 @@ CASES: list[tuple[Any, Any, Any, dict[str, Any]]] = [
         {"type": "object", "additionalProperties": {"type": "number"}},
     ),
     (
+        dict[int, str],  # a JSON object has text for keys
+        {"7": "a"},
+        {7: "a"},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+    ),
+    (
         Annotated[int, Meta(ge=1, le=9)],
         5,
         5,

@@ -30,6 +30,22 @@ async def test_a_body_that_ends_at_its_deadline_keeps_its_result(autojump_clock:
     assert step.codes[1] is None  # what happens at the very instant is Trio's choice
 
 
+async def test_the_turn_s_cancel_stands_over_a_deadline_that_comes_later(
+    autojump_clock: MockClock,
+) -> None:
+    step = Step()
+
+    @tool(effects="read-only", timeout_s=2, on_cancel="finish")
+    async def slow() -> None:
+        """Take long."""
+        await trio.sleep(99)
+
+    step.tools.register(slow)
+    with trio.move_on_after(1):
+        await step.run(("slow", {}))
+    assert step.codes == ["TOOL_ABORTED"]
+
+
 async def test_a_running_call_is_cancelled_alone(autojump_clock: MockClock) -> None:
     step = step_of(nap, calls_max=2)
 
@@ -152,7 +168,7 @@ async def test_a_body_that_swallows_its_cancel_is_shielded_named_and_counts(
         while trio.current_time() < end:
             try:
                 await trio.sleep_until(end)
-            except trio.Cancelled:
+            except trio.Cancelled:  # noqa: ASYNC103 - a fault, on purpose
                 cancels += 1
                 with trio.CancelScope(shield=True):
                     await trio.sleep(4)

@@ -1,5 +1,6 @@
 """Calls in the log: order of starts and results, barriers, policies (T1 to T8)."""
 
+import attrs
 import pytest
 import trio
 import trio.testing
@@ -9,8 +10,8 @@ from trioloop.events import ToolCallStarted, ToolDispatched, ToolResultLogged
 from trioloop.hooks import Accept, Allow, CallRequest, Deny, Next, PostExecution
 from trioloop.hooks.points import PostPolicy, PrePolicy
 from trioloop.ids import CallId
-from trioloop.messages import user_message
-from trioloop.tools import ToolContext, tool
+from trioloop.messages import text_of, user_message
+from trioloop.tools import ToolContext, ToolOutcome, tool
 
 
 async def test_a_result_is_in_the_log_as_soon_as_all_before_it_are(
@@ -201,6 +202,34 @@ async def test_contexts_join_after_the_batch_in_model_order(
     await step.run(("say", {"word": "a", "seconds": 2}), ("say", {"word": "b", "seconds": 1}))
     texts = [message.content[0].text for message in step.contexts]  # type: ignore[union-attr]
     assert texts == ["a 1", "a 2", "a 3", "b 1", "b 2", "b 3"]
+
+
+async def test_contexts_of_body_wrapper_and_policy_come_in_that_order(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    step = Step()
+
+    @tool(effects="read-only")
+    async def say(context: ToolContext) -> ToolOutcome:
+        """Say."""
+        context.add_context("body")
+        return ToolOutcome(content="x", additional_contexts=(user_message("outcome"),))
+
+    @step.hooks.execute
+    async def around(request: CallRequest, next: Next[ToolOutcome]) -> ToolOutcome:
+        outcome = await next()
+        more = (*outcome.additional_contexts, user_message("wrapper"))
+        return attrs.evolve(outcome, additional_contexts=more)
+
+    @step.hooks.post_execute
+    async def after(done: PostExecution, next: Next[PostPolicy]) -> PostPolicy:
+        return Accept([user_message("policy")])
+
+    step.tools.register(say)
+    await step.run(("say", {}))
+    assert [text_of(one.content) for one in step.contexts] == [
+        "body", "outcome", "wrapper", "policy"
+    ]  # fmt: skip
 
 
 async def test_calls_wait_for_the_gate_in_their_own_places(

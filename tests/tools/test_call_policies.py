@@ -251,6 +251,22 @@ async def test_the_post_policy_decides_what_gets_out(kind: str) -> None:
         assert step.texts == ["It holds a secret."]
 
 
+async def test_a_failure_stays_one_when_a_policy_replaces_its_words() -> None:
+    async def fail() -> None:
+        """Fail."""
+        raise ValueError("s3cret")
+
+    step = step_of(fail)
+
+    @step.hooks.post_execute
+    async def after(done: PostExecution, next: Next[PostPolicy]) -> PostPolicy:
+        return Replace("It failed.")
+
+    (result,) = await step.run(("fail", {}))
+    assert (result.is_error, result.code) == (True, "TOOL_FAILED")
+    assert step.texts == ["It failed."]
+
+
 async def test_a_policy_cut_off_by_a_cancel_runs_again_from_its_start(
     autojump_clock: MockClock,
 ) -> None:
@@ -299,7 +315,7 @@ async def test_a_stray_cancelled_of_a_policy_is_found(
             scope.cancel()
             try:
                 await trio.sleep_forever()
-            except trio.Cancelled as error:
+            except trio.Cancelled as error:  # noqa: ASYNC103 - a fault, on purpose
                 kept = error
         raise kept
 

@@ -58,6 +58,20 @@ async def test_a_thread_that_asks_learns_of_the_first_cancel() -> None:
     assert not step.threads.strays
 
 
+async def test_a_thread_that_asks_learns_of_its_deadline() -> None:
+    @tool(effects="read-only", timeout_s=0.02)
+    def patient(context: ToolContext) -> None:
+        """Work until it is told to stop."""
+        while True:
+            context.check_cancelled()
+            threading.Event().wait(0.005)
+
+    step = Step()
+    step.tools.register(patient)
+    await step.run(("patient", {}))
+    assert step.codes == ["TOOL_TIMEOUT"]
+
+
 @pytest.mark.parametrize("how", ["turn", "alone", "deadline"])
 async def test_a_thread_that_hangs_is_abandoned_named_and_replaced(
     how: str, caplog: pytest.LogCaptureFixture

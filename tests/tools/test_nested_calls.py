@@ -74,6 +74,19 @@ async def test_nested_calls_overlap_and_are_logged_under_their_parent(
     assert not step.running
 
 
+async def test_what_people_are_shown_of_a_nested_call_is_not_logged(
+    autojump_clock: MockClock,
+) -> None:
+    async def shown() -> ToolOutcome:
+        """Give something to show."""
+        return ToolOutcome(content="x", meta={"secret": 1})
+
+    step = nesting(shown)
+    (result,) = await step.run(("both", {"calls": [("shown", {})]}))
+    assert result.meta is None
+    assert "secret" not in repr(step.facts)
+
+
 async def test_a_second_group_goes_on_with_the_numbers(autojump_clock: MockClock) -> None:
     step = nesting(nap)
     await step.run(("both", {"calls": naps(1), "groups": 2}))

@@ -80,7 +80,7 @@ class Arguments:
         if self._struct is None:
             return given
         try:
-            decoded = msgspec.convert(given, self._struct, dec_hook=self._hook)
+            decoded = msgspec.convert(given, self._struct, str_keys=True, dec_hook=self._hook)
         except Exception:  # whatever a type's own code raises: its faults are told one by one
             decoded = self._again(given)
         arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
@@ -95,7 +95,7 @@ class Arguments:
         whole = {name: _whole(value) for name, value in given.items()}
         self._refuse(self._unfit(whole))
         try:
-            return msgspec.convert(whole, self._struct, dec_hook=self._hook)
+            return msgspec.convert(whole, self._struct, str_keys=True, dec_hook=self._hook)
         except Exception as error:  # whatever a type's own code raises
             raise ArgumentsError([f"$: {_told(error)}"]) from None
 
@@ -116,7 +116,7 @@ class Arguments:
 
     def _unfit_field(self, field: Field, value: object) -> Iterator[str]:
         try:
-            msgspec.convert(value, field.kind, dec_hook=self._hook)
+            msgspec.convert(value, field.kind, str_keys=True, dec_hook=self._hook)
         except Exception as error:  # whatever a type's own code raises
             yield from _lines(error, f"$.{field.name}", value)
 
