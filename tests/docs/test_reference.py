@@ -20,6 +20,7 @@ FRONTS = [
     "trioloop.hooks",
     "trioloop.models",
     "trioloop.plugins",
+    "trioloop.store",
     "trioloop.testing",
     "trioloop.tools",
 ]
