@@ -6,6 +6,8 @@ from pathlib import Path
 from bench.report import Figure
 from bench.saved import by_bench
 
+FAR_APART = 8
+
 
 def plot(figures: Iterable[Figure], folder: Path) -> None:
     """Write an SVG of ratios for each benchmark into a folder."""
@@ -15,7 +17,10 @@ def plot(figures: Iterable[Figure], folder: Path) -> None:
 
 
 def _draw(bench: str, figures: Sequence[Figure], path: Path) -> None:
-    """Bars of ratios; the line is the baseline, the whiskers the ratios of single runs."""
+    """Bars of ratios; the line is the baseline, the whiskers the ratios of single runs.
+
+    Ratios far apart are drawn to a logarithmic scale, from the baseline to both sides.
+    """
     import matplotlib
     from matplotlib.figure import Figure as Sheet
 
@@ -25,9 +30,18 @@ def _draw(bench: str, figures: Sequence[Figure], path: Path) -> None:
     with matplotlib.rc_context({"svg.hashsalt": bench, "svg.fonttype": "none"}):
         sheet = Sheet(figsize=(7, 1.1 + 0.32 * len(figures)), layout="constrained")
         axes = sheet.subplots()
+        apart = min(ratios) > 0 and max(ratios) / min(ratios) > FAR_APART
+        start = 1 if apart else 0
         bars = axes.barh(
-            [figure.case for figure in figures], ratios, xerr=(below, above), color="#4477aa"
+            [figure.case for figure in figures],
+            [ratio - start for ratio in ratios],
+            left=start,
+            xerr=(below, above),
+            color="#4477aa",
         )
+        if apart:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:g}")
         axes.bar_label(bars, [f" {ratio:.2f}" for ratio in ratios], padding=2)
         axes.axvline(1, color="#cc3311", linestyle="--", linewidth=1)
         axes.margins(x=0.15)
