@@ -13,6 +13,7 @@ from bench import (
     agents,
     cancel,
     import_time,
+    log,
     pool_barriers,
     pool_makespan,
     pool_overhead,
@@ -54,6 +55,7 @@ BENCHES: dict[str, Bench] = {
         cancel,
         import_time,
         compare,
+        log,
     )
 }
 

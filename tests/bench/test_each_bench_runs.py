@@ -22,7 +22,17 @@ SCHEMA = {
         "bench": {"type": "string"},
         "case": {"type": "string", "pattern": r"^[a-z0-9-]+$"},
         "unit": {
-            "enum": ["us", "ms", "bytes", "us/call", "us/step", "us/turn", "us/agent", "us/chunk"]
+            "enum": [
+                "us",
+                "ms",
+                "bytes",
+                "us/call",
+                "us/step",
+                "us/turn",
+                "us/agent",
+                "us/chunk",
+                "us/event",
+            ]
         },
         "runs": {"type": "integer", "minimum": 1},
         "versus": {"type": "string", "minLength": 1},

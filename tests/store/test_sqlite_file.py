@@ -1,6 +1,5 @@
 """What an SQLite store does with its file: making, locking, syncing, refusing."""
 
-import os
 import sqlite3
 import subprocess
 import sys
@@ -249,69 +248,7 @@ def test_a_missing_file_is_named(path: Path) -> None:
     assert not path.exists()
 
 
-async def test_a_path_without_permission_is_named(
-    tmp_path: Path, path: Path, name: SessionId, owner: Owner
-) -> None:
-    store = SqliteStore(path)
-    await store.open(name, owner, create=True)
-    await store.aclose()
-    os.chmod(path, 0)
-    program = (
-        "import os, sys\n"
-        "from trioloop.errors import StoreUnreadableError\n"
-        "from trioloop.store import read_session\n"
-        "if os.geteuid() == 0:\n"
-        "    os.setuid(65534)\n"
-        "try:\n"
-        "    read_session(sys.argv[1], 'paris')\n"
-        "except StoreUnreadableError as error:\n"
-        "    print(error)\n"
-    )
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    said = await trio.run_process(
-        [sys.executable, "-c", program, str(path)], capture_stdout=True, check=True
-    )
-    assert "may not be read" in said.stdout.decode()
-    os.chmod(path, 0o600)
-
-
-# Reading where nothing can be written
-
-
-@pytest.mark.parametrize("crashed", [False, True])
-async def test_a_file_that_cannot_be_written_is_read(
-    path: Path, owner: Owner, make_rows: MakeRows, append_of: AppendOf, crashed: bool
-) -> None:
-    rows = make_rows(20)
-    store = SqliteStore(path)
-    lease = await store.open(SessionId("paris"), owner, create=True)
-    await store.commit([append_of(lease, rows)])
-    locked = path.parent / "locked"
-    locked.mkdir()
-    if not crashed:
-        await store.aclose()
-    for suffix in ("", "-wal") if crashed else ("",):
-        copy = locked / f"agents.db{suffix}"
-        copy.write_bytes(path.with_name(f"agents.db{suffix}").read_bytes())
-        copy.chmod(0o444)
-    locked.chmod(0o555)
-    program = (
-        "import os, sys\n"
-        "from trioloop.store import read_rows\n"
-        "if os.geteuid() == 0:\n"
-        "    os.setuid(65534)\n"
-        "print(len(read_rows(sys.argv[1], 'paris')))\n"
-    )
-    for folder in (path.parent, *path.parent.parents[:2]):
-        folder.chmod(0o755)
-    said = await trio.run_process(
-        [sys.executable, "-c", program, str(locked / "agents.db")], capture_stdout=True
-    )
-    assert said.stdout == b"20\n"
-    assert len(os.listdir(locked)) == (2 if crashed else 1)
-    locked.chmod(0o755)
-    await store.aclose()
+# Reading while it is written
 
 
 async def test_reading_goes_on_while_it_is_written(
@@ -372,3 +309,48 @@ async def test_a_slow_commit_holds_up_no_reader(
                 await trio.sleep(0.01)
     assert len(await other.read(name)) == 1
     await other.aclose()
+
+
+async def test_sessions_that_are_opened_at_once_share_transactions(
+    path: Path, owner: Owner, make_rows: MakeRows, append_of: AppendOf
+) -> None:
+    begun = 0
+
+    class Counting(sqlite3.Connection):
+        def execute(self, *args: object) -> sqlite3.Cursor:
+            nonlocal begun
+            begun += args == ("BEGIN IMMEDIATE",)
+            return super().execute(*args)  # type: ignore[arg-type]
+
+    class CountingStore(SqliteStore):
+        _connection_class = Counting
+
+    store = CountingStore(path)
+    first = await store.open(SessionId("first"), owner, create=True)
+    begun = 0
+
+    async def open_one(number: int) -> None:
+        lease = await store.open(SessionId(f"s{number}"), owner, create=True)
+        await store.commit([append_of(lease, make_rows(1, session=f"s{number}"))])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(store.commit, [append_of(first, make_rows(1, session="first"))])
+        for number in range(30):
+            nursery.start_soon(open_one, number)
+    assert begun <= 3 + 30  # at most three for all openings; one for each commit
+    assert len(await store.sessions()) == 31
+    await store.aclose()
+
+
+async def test_an_opening_that_is_cancelled_while_it_waits_makes_no_session(
+    path: Path, owner: Owner
+) -> None:
+    store = SqliteStore(path)
+    await store.open(SessionId("first"), owner, create=True)
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await store.open(SessionId("second"), owner, create=True)
+    assert scope.cancelled_caught
+    assert [one.session for one in await store.sessions()] == ["first"]
+    await store.open(SessionId("second"), owner, create=True)
+    await store.aclose()

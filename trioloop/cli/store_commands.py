@@ -22,17 +22,19 @@ _SEQ = click.IntRange(min=0)
 
 @click.command("sessions")
 @click.argument("file", type=_FILE)
-def sessions_command(file: Path) -> ExitCode:
-    """List the sessions in a store."""
-    return show_sessions(file, Output().out)
+@click.option("--quick", is_flag=True, help="Without their states: reads no session.")
+def sessions_command(file: Path, quick: bool) -> ExitCode:
+    """List the sessions in a store, with their sizes and states."""
+    return show_sessions(file, Output().out, quick=quick)
 
 
 @click.command("check")
 @click.argument("file", type=_FILE)
 @click.argument("name", required=False)
-def check_command(file: Path, name: str | None) -> ExitCode:
+@click.option("--deep", is_flag=True, help="Beyond the logs: streams, repair, pages, side files.")
+def check_command(file: Path, name: str | None, deep: bool) -> ExitCode:
     """Verify the sessions in a store, or the one named."""
-    return check_sessions(file, name, Output().out)
+    return check_sessions(file, name, Output().out, deep=deep)
 
 
 @click.command("explain")

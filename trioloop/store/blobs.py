@@ -66,6 +66,12 @@ class BlobFiles:
             raise StoreError(f"the content {locator} isn't what was put: its file is damaged")
         return content
 
+    def locators(self) -> Iterator[str]:
+        """Those of all content that is kept, in order; whether it is whole is for `get` to say."""
+        for path in sorted(self._folder.glob("*/*")):
+            if _LOCATOR.fullmatch(path.name) is not None:
+                yield path.name
+
     def clean(self) -> None:
         """Remove what a crash left unfinished. Only for the one owner of the folder."""
         for path in self._unfinished.glob("*"):

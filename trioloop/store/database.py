@@ -34,9 +34,24 @@ from trioloop.ports import (
 )
 from trioloop.store.blobs import BlobFiles
 from trioloop.store.lock import FileLock
+from trioloop.store.opening import Opening
 from trioloop.store.rows import SessionRow, session_row, verified_rows
 from trioloop.store.rules import Head, answer_without_writing
 from trioloop.store.tables import SEQ_BITS, connect_writer, unreadable
+
+
+@attrs.frozen
+class _Written:
+    """An append that is to be written: the key of its session, and where that ends then."""
+
+    key: int
+    head: Head
+    append: Append
+
+    @property
+    def bytes(self) -> int:
+        """Of all its rows."""
+        return sum(len(row.payload) for row in self.append.rows)
 
 
 class Database:
@@ -67,22 +82,47 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._failure: str | None = None
         self._held: dict[SessionId, Owner] = {}
+        self._keys: dict[SessionId, int] = {}  # of all that were ever held
         self._heads: dict[SessionId, Head | None] = {}  # as last confirmed; None: no such session
         self._doubtful: dict[SessionId, Head | None] = {}  # as the last transaction would have it
 
-    def open_session(self, session: SessionId, owner: Owner, *, create: bool) -> Lease:
-        """Take the right to write a session. Errors are those of `SessionStore.open`."""
-        with self._transaction(owner) as connection:
-            self._refuse_held(session)
-            row = session_row(connection, session)
-            if create and row is not None:
-                raise _exists(session, "resume it, or take another name")
-            if not create and row is None:
-                raise UnknownSessionError(f"the store has no session {session!r}")
-            head = _take_over(connection, session, row)
-            self._doubtful[session] = head
-        self._held[session] = owner
-        return Lease(session, head.epoch, head.next_seq)
+    def open_sessions(self, openings: Sequence[Opening]) -> None:
+        """Take the right to write sessions, in one transaction, and answer each."""
+        try:
+            with self._transaction(openings[0].owner) as connection:
+                self._open_in(connection, openings)
+        except Exception as error:
+            for opening in openings:
+                opening.refuse(error)
+            return
+        self._grant(openings)
+
+    def _open_in(self, connection: sqlite3.Connection, openings: Sequence[Opening]) -> None:
+        for opening in openings:
+            try:
+                self._open_one(connection, opening)
+            except TrioloopError as error:  # it has done nothing, and the others go on
+                opening.refuse(error)
+
+    def _open_one(self, connection: sqlite3.Connection, opening: Opening) -> None:
+        session = opening.session
+        self._refuse_held(session)
+        row = session_row(connection, session)
+        if opening.create and (row is not None or session in self._doubtful):
+            raise _exists(session, "resume it, or take another name")
+        if not opening.create and row is None:
+            raise UnknownSessionError(f"the store has no session {session!r}")
+        if session in self._doubtful:
+            raise SessionLockedError(f"session {session!r}", "somebody who opens it just now")
+        row = _take_over(connection, session, row)
+        self._keys[session], self._doubtful[session] = row.key, row.head
+        opening.grant(Lease(session, row.head.epoch, row.head.next_seq))
+
+    def _grant(self, openings: Sequence[Opening]) -> None:
+        for opening in openings:
+            if opening.lease is not None:
+                self._held[opening.session] = opening.owner
+                opening.answered = True
 
     def add_session(self, session: SessionId, owner: Owner, rows: Sequence[StoredRow]) -> None:
         """Make a session with all of its rows, in one transaction; nobody holds it afterwards.
@@ -94,24 +134,36 @@ class Database:
         with self._transaction(owner) as connection:
             if session_row(connection, session) is not None:
                 raise _exists(session, "delete that one first, or name another file")
-            head = _take_over(connection, session, None)
-            row = session_row(connection, session)
-            assert row is not None  # it was just made
-            append = Append(Lease(session, head.epoch, 0), 0, f"{head.epoch}.added", tuple(rows))
-            self._doubtful[session] = self._insert(connection, row, append)
+            row = _take_over(connection, session, None)
+            epoch = row.head.epoch
+            append = Append(Lease(session, epoch, 0), 0, f"{epoch}.added", tuple(rows))
+            written = _Written(row.key, row.head.after(append), append)
+            self._write(connection, [written])
+            self._doubtful[session] = written.head
 
-    def commit(self, appends: Sequence[Append]) -> list[CommitAnswer]:
+    def commit(
+        self, appends: Sequence[Append], openings: Sequence[Opening] = ()
+    ) -> list[CommitAnswer]:
         """Write all appends in one transaction and answer each, in order.
+
+        Args:
+            appends: what is to be written.
+            openings: sessions that somebody opens meanwhile, in the same transaction.
 
         Raises:
             StoreFailedError: nothing of it can be relied on; the same appends may be tried again.
         """
         if self._failure is not None:
             self._reopen()
-        if not appends:
+        if not appends and not openings:
             return []
+        written: list[_Written] = []
         with self._transaction() as connection:
-            return [self._write(connection, append) for append in appends]
+            self._open_in(connection, openings)
+            answers = [self._answer(connection, append, written) for append in appends]
+            self._write(connection, written)
+        self._grant(openings)
+        return answers
 
     def put_blob(self, content: bytes) -> str:
         """Keep content in a file of its own, synced when this returns."""
@@ -146,7 +198,7 @@ class Database:
     def release(self, lease: Lease) -> None:
         """Give a lease back; one of an old owner changes nothing."""
         if self.holds(lease):
-            del self._held[lease.session]
+            self._held.pop(lease.session, None)
 
     def close(self) -> None:
         """Close the file and unlock it; it opens again when it is needed."""
@@ -209,30 +261,47 @@ class Database:
         if holder is not None:
             raise SessionLockedError(f"session {session!r}", str(holder))
 
-    def _write(self, connection: sqlite3.Connection, append: Append) -> CommitAnswer:
+    def _answer(
+        self, connection: sqlite3.Connection, append: Append, written: list[_Written]
+    ) -> CommitAnswer:
+        """Answer an append; what it writes goes to the end of `written`."""
         session = append.lease.session
-        row = session_row(connection, session) or SessionRow(0, Head(epoch=0))
-        answer = answer_without_writing(row.head, append, held=self.holds(append.lease))
+        held = self.holds(append.lease)
+        head = self._head(connection, session, held=held)
+        answer = answer_without_writing(head, append, held=held)
         if answer is not None:
             return answer
-        head = self._doubtful[session] = self._insert(connection, row, append)
+        head = self._doubtful[session] = head.after(append)
+        written.append(_Written(self._keys[session], head, append))
         return Committed(head.next_seq)
 
-    def _insert(self, connection: sqlite3.Connection, row: SessionRow, append: Append) -> Head:
-        """Write the rows of an append; where its session ends then."""
-        head = row.head.after(append)
-        base = row.key << SEQ_BITS
+    def _head(self, connection: sqlite3.Connection, session: SessionId, *, held: bool) -> Head:
+        """Where a session ends: who holds it knows, for nobody else writes it."""
+        known = self._doubtful.get(session) or (self._heads.get(session) if held else None)
+        if known is not None:
+            return known
+        row = session_row(connection, session)
+        return Head(epoch=0) if row is None else row.head
+
+    def _write(self, connection: sqlite3.Connection, written: Sequence[_Written]) -> None:
+        """Write the rows of appends, and where their sessions end then."""
         connection.executemany(
             "INSERT INTO event VALUES (?, ?, ?, ?)",
-            [(base + item.seq, item.crc, *self._placed(item.payload)) for item in append.rows],
+            [
+                ((one.key << SEQ_BITS) + row.seq, row.crc, *self._placed(row.payload))
+                for one in written
+                for row in one.append.rows
+            ],
         )
-        size = sum(len(item.payload) for item in append.rows)
-        connection.execute(
+        now = _now_ms()
+        connection.executemany(
             "UPDATE session SET next_seq = ?, crc = ?, append_id = ?,"
             " bytes = bytes + ?, changed = ? WHERE id = ?",
-            (head.next_seq, head.crc, head.append_id, size, _now_ms(), row.key),
+            [
+                (one.head.next_seq, one.head.crc, one.head.append_id, one.bytes, now, one.key)
+                for one in written
+            ],
         )
-        return head
 
     def _placed(self, payload: bytes) -> tuple[bytes | None, str | None]:
         """A payload for its row, or its locator once its own file is synced."""
@@ -276,20 +345,22 @@ class Database:
             self._heads[session] = found
 
 
-def _take_over(connection: sqlite3.Connection, session: SessionId, row: SessionRow | None) -> Head:
+def _take_over(
+    connection: sqlite3.Connection, session: SessionId, row: SessionRow | None
+) -> SessionRow:
     """Give a session, made where there is none, to the next epoch."""
     connection.execute("UPDATE counter SET epoch = epoch + 1")
     (epoch,) = connection.execute("SELECT epoch FROM counter").fetchone()
-    if row is None:
-        now = _now_ms()
-        connection.execute(
-            "INSERT INTO session (name, epoch, next_seq, crc, append_id, bytes, created, changed)"
-            " VALUES (?, ?, 0, 0, '', 0, ?, ?)",
-            (session, epoch, now, now),
-        )
-        return Head(epoch)
-    connection.execute("UPDATE session SET epoch = ? WHERE id = ?", (epoch, row.key))
-    return attrs.evolve(row.head, epoch=epoch)
+    if row is not None:
+        connection.execute("UPDATE session SET epoch = ? WHERE id = ?", (epoch, row.key))
+        return SessionRow(row.key, attrs.evolve(row.head, epoch=epoch))
+    now = _now_ms()
+    (key,) = connection.execute(
+        "INSERT INTO session (name, epoch, next_seq, crc, append_id, bytes, created, changed)"
+        " VALUES (?, ?, 0, 0, '', 0, ?, ?) RETURNING id",
+        (session, epoch, now, now),
+    ).fetchone()
+    return SessionRow(key, Head(epoch))
 
 
 def _exists(session: SessionId, advice: str) -> SessionExistsError:

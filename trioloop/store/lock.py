@@ -66,8 +66,25 @@ def _note(descriptor: int, text: bytes) -> None:
     os.pwrite(descriptor, text, 0)
 
 
-def _holder(descriptor: int) -> str:
+def noted_holder(path: str) -> Owner | None:
+    """Who noted last that they have the lock of a file, dead or alive. It isn't taken."""
     try:
-        return str(msgspec.json.decode(os.pread(descriptor, _HOLDER_BYTES_MAX, 0), type=Owner))
+        descriptor = os.open(f"{path}.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return _noted(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    owner = _noted(descriptor)
+    return "somebody who left no name" if owner is None else str(owner)
+
+
+def _noted(descriptor: int) -> Owner | None:
+    try:
+        return msgspec.json.decode(os.pread(descriptor, _HOLDER_BYTES_MAX, 0), type=Owner)
     except (OSError, msgspec.DecodeError):
-        return "somebody who left no name"
+        return None

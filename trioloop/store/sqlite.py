@@ -6,8 +6,10 @@ call, however many sessions it is for. Reading has connections and threads of it
 commit holds up nobody but those who wait for it.
 """
 
+import contextlib
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import ClassVar, TypeVar
@@ -28,6 +30,7 @@ from trioloop.ports import (
 )
 from trioloop.store.blobs import BlobFiles
 from trioloop.store.database import Database
+from trioloop.store.opening import Opening
 from trioloop.store.rows import summaries, verified_rows
 from trioloop.store.tables import blob_folder, reader, store_path
 
@@ -70,6 +73,7 @@ class SqliteStore:
         )
         self._writing = trio.CapacityLimiter(1)
         self._reading = trio.CapacityLimiter(_READERS_MAX)
+        self._openings: deque[Opening] = deque()  # waiting for whichever transaction comes next
         self._closing = False
 
     def __repr__(self) -> str:
@@ -88,10 +92,38 @@ class SqliteStore:
             StoreFailedError: the store failed, now or before.
         """
 
-        def job() -> Lease:
-            return self._database.open_session(session, owner, create=create)
+        opening = Opening(session, owner, create)
+        self._openings.append(opening)
+        try:
+            await self._write(self._open_waiting, abandon=False)
+        except trio.Cancelled:  # noqa: ASYNC103 - as from a thread: what has begun is delivered
+            if self._withdrawn(opening):
+                raise
+            # A lease that was given must not be lost. Bounded as any commit is: by its thread.
+            with trio.CancelScope(shield=True):
+                await self._write(self._open_waiting, abandon=False)
+        return opening.result()
 
-        return await self._write(job, abandon=False)
+    def _open_waiting(self) -> None:
+        openings = self._taken_openings()
+        if openings:
+            self._database.open_sessions(openings)
+
+    def _taken_openings(self) -> list[Opening]:
+        """All that wait, and are answered by whoever takes them. From any thread."""
+        taken = []
+        with contextlib.suppress(IndexError):
+            while True:
+                taken.append(self._openings.popleft())
+        return taken
+
+    def _withdrawn(self, opening: Opening) -> bool:
+        """Whether nobody has taken it yet, and nobody will."""
+        try:
+            self._openings.remove(opening)
+        except ValueError:
+            return False
+        return True
 
     async def commit(self, appends: Sequence[Append]) -> list[CommitAnswer]:
         """Write all appends in one transaction and answer each, in order.
@@ -101,7 +133,16 @@ class SqliteStore:
         Raises:
             StoreFailedError: the transaction failed; committing it again tries a new connection.
         """
-        return await self._write(lambda: self._database.commit(appends))
+        return await self._write(lambda: self._commit(appends))
+
+    def _commit(self, appends: Sequence[Append]) -> list[CommitAnswer]:
+        openings = self._taken_openings()
+        try:
+            return self._database.commit(appends, openings)
+        except Exception as error:
+            for opening in openings:
+                opening.refuse(error)
+            raise
 
     async def read(
         self, session: SessionId, *, after: int = -1, limit: int | None = None

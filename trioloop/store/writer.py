@@ -5,6 +5,8 @@ while it committed last, of all sessions, as one transaction. It begins when som
 durability, or when the oldest event has waited `commit_age_s`. Nobody but those who wait notices
 how long a commit takes.
 
+- What is due waits until a few passes of Trio's scheduler bring nothing new, so that tasks which
+  append in the same moment share a commit.
 - The writer shields itself and ends only when it is closed (R9).
 - An append is never split over two transactions, and one that failed is repeated as it was, so
   that a store recognises it.
@@ -26,6 +28,8 @@ from trioloop.store.journal import Journal
 __all__ = ["Journal", "StoreWriter"]
 
 
+_QUIET_PASSES = 3  # of Trio's scheduler: as many as may lie between the starts of two calls
+_PASSES_MAX = 64  # a bound for who appends in each of them
 _Batch: TypeAlias = list[tuple[Journal, Append]]
 
 
@@ -43,6 +47,7 @@ class StoreWriter:
         self._journals: dict[Journal, None] = {}
         self._dirty: dict[Journal, None] = {}  # with rows to commit, in order of their first
         self._dirty_since = math.inf
+        self._notes = 0  # how often there was something new
         self._demanded = False
         self._closing = False
         self._ended = False
@@ -85,6 +90,7 @@ class StoreWriter:
                 task_status.started()
                 while self._dirty or self._demanded or not self._closing:
                     await self._until_due()
+                    await self._until_quiet()
                     await self._commit()
         finally:
             self._end()
@@ -109,6 +115,7 @@ class StoreWriter:
             self._dirty_since = trio.current_time()
             self._wake.set()
         self._dirty[journal] = None
+        self._notes += 1
 
     async def batch_end(self, journal: Journal, target: int) -> None:
         """Wait for the end of the batch that takes a journal's row, and ask for it if need be."""
@@ -156,6 +163,16 @@ class StoreWriter:
             self._wake = trio.Event()
             with trio.CancelScope(deadline=due):
                 await self._wake.wait()
+
+    async def _until_quiet(self) -> None:
+        """Let those who are about to append do so: the calls of a batch start one by one (T6)."""
+        quiet = 0
+        for _ in range(_PASSES_MAX):
+            before = self._notes
+            await trio.lowlevel.checkpoint()
+            quiet = quiet + 1 if self._notes == before else 0
+            if quiet == _QUIET_PASSES:
+                return
 
     def _gather(self) -> _Batch:
         """What goes into the next transaction; the rest stays for the one after it."""

@@ -16,6 +16,7 @@ from trioloop.models.scripted import (
     ToolCall,
     Wait,
 )
+from trioloop.testing.conformance import STORE_PROMISES, StorePromise, store_conformance
 from trioloop.testing.runtime import check_session, open_test_runtime, seeded_ids
 from trioloop.testing.stores import FaultyStore, StoreFault
 from trioloop.testing.sweeps import (
@@ -28,6 +29,7 @@ from trioloop.testing.sweeps import (
 )
 
 __all__ = [
+    "STORE_PROMISES",
     "Answer",
     "CallPoint",
     "CancelPoint",
@@ -38,6 +40,7 @@ __all__ = [
     "ScriptedModel",
     "Stall",
     "StoreFault",
+    "StorePromise",
     "Text",
     "ToolCall",
     "Wait",
@@ -47,5 +50,6 @@ __all__ = [
     "open_test_runtime",
     "raise_at_every_call",
     "seeded_ids",
+    "store_conformance",
     "stray_cancelled",
 ]
