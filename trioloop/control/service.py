@@ -19,7 +19,7 @@ from trioloop.ids import SessionId, session_id
 from trioloop.plugins.approval import Approvals, OpenApproval, void
 from trioloop.runtime.runtime import Runtime
 
-_KINDS = ("created", "disposed", "status")
+_KINDS = ("created", "disposed", "status", "inserted", "claimed", "discarded", "settled")
 
 
 class Changes:

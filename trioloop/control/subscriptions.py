@@ -1,5 +1,7 @@
 """A client's subscriptions: cursors into logs, and the live facts beside them."""
 
+from contextlib import suppress
+
 import attrs
 import msgspec
 import trio
@@ -13,8 +15,10 @@ from trioloop.control.protocol import encode_event as event_frame
 from trioloop.control.protocol import encode_notification
 from trioloop.control.results import AgentNotification, SessionEnd, SessionEvent
 from trioloop.control.voice import Cursor, Voice
+from trioloop.errors import StoreError
 from trioloop.events import Event
 
+_HASTE_S = 0.1  # events within it share a commit
 _encode = msgspec.json.Encoder().encode
 
 
@@ -45,6 +49,7 @@ class Subscription:
             async with trio.open_nursery() as nursery:
                 if live:
                     nursery.start_soon(self._tell_live, voice)
+                    nursery.start_soon(self._hasten)
                 async with self.agent.session.subscribe(after, durable=True) as events:
                     async for event in events:
                         frame = self._frame(event, frame_bytes_max)
@@ -61,6 +66,16 @@ class Subscription:
         return encode_notification(
             "session/event", SessionEvent(subscription=self.number, large=told)
         )
+
+    async def _hasten(self) -> None:
+        """Let what is appended become durable soon, since somebody looks on."""
+        session = self.agent.session
+        with suppress(StoreError):  # the agent's own turn tells of it
+            async with session.subscribe(max(session.durable_seq, -1)) as events:
+                async for event in events:
+                    if event.seq > session.durable_seq:
+                        await trio.sleep(_HASTE_S)
+                        await session.checkpoint()
 
     async def _tell_live(self, voice: Voice) -> None:
         async with self.agent.watch(whole_attempt=True) as feed:
