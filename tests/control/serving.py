@@ -35,6 +35,7 @@ async def served(
     store: SessionStore | Path | None = None,
     token: str | None = None,
     tls: Any = None,
+    hosts: Sequence[str] = (),
     **options: Any,
 ) -> AsyncIterator[Served]:
     """A runtime and its endpoint, with a token that may do everything."""
@@ -42,7 +43,7 @@ async def served(
     options.setdefault("approver", Approvals())
     async with (
         open_test_runtime(model=model, store=store, **options) as runtime,
-        serve(runtime, limits=limits, listen=listen, tls=tls) as endpoint,
+        serve(runtime, limits=limits, listen=listen, tls=tls, hosts=hosts) as endpoint,
     ):
         shown = endpoint.tokens.issue("tests", "admin", token=token)
         yield Served(runtime, endpoint, endpoint.address(shown))

@@ -17,6 +17,7 @@ from trio_websocket import (
     wrap_client_stream,
     wrap_server_stream,
 )
+from wsproto.connection import ConnectionState
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from trioloop.control.address import Address
@@ -30,6 +31,7 @@ from trioloop.errors import TrioloopError
 
 _RECEIVE_BYTES = 16_384
 _REASON_BYTES_MAX = 123
+_OPEN = ConnectionState.OPEN
 
 
 class ConnectionEndedError(TrioloopError):
@@ -62,6 +64,8 @@ class Connection:
         self._passage = passage
         self._close_s = close_s
         self._torn = False
+        self._closing = False
+        passage.last_words = self._last_words
 
     async def send(self, text: str) -> None:
         """Send a message. A checkpoint; cancelled, the connection can't be used any more.
@@ -105,6 +109,7 @@ class Connection:
 
         Where half a frame is on the wire, or the peer doesn't answer, it is cut.
         """
+        self._closing = True
         told = reason.encode()[:_REASON_BYTES_MAX].decode("utf-8", "ignore")
         try:
             if not self._torn:
@@ -116,6 +121,14 @@ class Connection:
             pass  # the library was about to close it itself
         finally:
             await trio.aclose_forcefully(self._passage)
+
+    def _last_words(self) -> bytes:
+        """The close frame that the library leaves out where it cuts off a peer for bad framing."""
+        closed = self._socket.closed
+        # The library has no other way to tell whether the frame went out.
+        if closed is None or self._closing or self._socket._wsproto.state is not _OPEN:
+            return b""
+        return b"\x88\x02" + int(closed.code).to_bytes(2, "big")
 
     def _ended(self) -> ConnectionEndedError:
         closed = self._socket.closed

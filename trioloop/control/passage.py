@@ -27,6 +27,7 @@ class Passage(trio.abc.Stream):
     Attributes:
         over: nothing more can come.
         on_over: told once when that is so.
+        last_words: asked for what is sent before closing.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Passage(trio.abc.Stream):
     ) -> None:
         self.over = False
         self.on_over: Callable[[], None] = lambda: None
+        self.last_words: Callable[[], bytes] = bytes
         self._stream = stream
         self._front = front
         self._behind = behind
@@ -95,6 +97,7 @@ class Passage(trio.abc.Stream):
         try:
             if isinstance(self._stream, trio.abc.HalfCloseableStream):
                 with trio.move_on_after(self._linger_s):
+                    await self._stream.send_all(self.last_words())
                     await self._stream.send_eof()
                     while await self._stream.receive_some(_READ_BYTES):
                         pass

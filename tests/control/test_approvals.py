@@ -1,0 +1,141 @@
+"""Questions over the endpoint: several see one, one answers, none is lost (B76)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.control.serving import agent_of, controlled, served
+from trioloop import tool
+from trioloop.control import Control, WireError, connect
+from trioloop.control.results import Approval
+from trioloop.events import ToolResultLogged
+from trioloop.hooks import Ask, CallRequest, Hooks, Next, PrePolicy
+from trioloop.plugins import Approvals
+from trioloop.session import Session
+from trioloop.testing import ScriptedModel, Text, ToolCall, open_test_runtime
+
+
+@tool(effects="once")
+async def launch(what: str) -> str:
+    """Launch something.
+
+    Args:
+        what: it is.
+    """
+    return f"launched {what}"
+
+
+def asking(hooks: Hooks) -> None:
+    """Ask about every call."""
+
+    @hooks.pre_execute
+    async def ask(request: CallRequest, next: Next[PrePolicy]) -> PrePolicy:
+        return Ask(f"May {request.name} run?")
+
+
+def model() -> ScriptedModel:
+    return ScriptedModel([[ToolCall("launch", what="it")], Text("done")] * 3)
+
+
+def results(session: Session) -> Sequence[ToolResultLogged]:
+    return [one.data for one in session.events() if isinstance(one.data, ToolResultLogged)]
+
+
+async def questions(control: Control) -> tuple[Approval, ...]:
+    """The open questions, once there is one."""
+    while not (found := await control.approvals()):
+        await trio.lowlevel.checkpoint()
+    return found
+
+
+async def test_two_clients_see_a_question_one_answers_and_a_third_connects_later() -> None:
+    async with served(model(), tools=[launch], hooks=[asking]) as there:
+        agent = await there.runtime.create_agent("a")
+        agent.followup("go")
+        async with connect(there.address) as first, connect(there.address) as second:
+            seen = await questions(first)
+            assert await second.approvals() == seen
+            (asked,) = seen
+            assert (asked.agent, asked.tool, asked.question) == ("a", "launch", "May launch run?")
+            assert asked.arguments == {"what": "it"}
+            assert (await second.answer(asked.approval, allow=True)).allow
+            assert (await second.answer(asked.approval, allow=True)).allow
+            with pytest.raises(WireError, match="already_decided"):
+                await first.answer(asked.approval, allow=False)
+        await agent.wait_idle()
+        async with connect(there.address) as third:
+            assert await third.approvals() == ()
+            with pytest.raises(WireError, match="already_decided"):
+                await third.answer(asked.approval, allow=False)
+        assert [one.code for one in results(agent.session)] == [None]
+
+
+async def test_a_question_outlives_who_saw_it_and_a_refusal_tells_the_model_why() -> None:
+    async with served(model(), tools=[launch], hooks=[asking]) as there:
+        agent = await there.runtime.create_agent("a")
+        agent.followup("go")
+        async with connect(there.address) as gone:
+            await questions(gone)
+        async with connect(there.address) as later:
+            (asked,) = await later.approvals()
+            await later.answer(asked.approval, allow=False, reason="not on a Sunday")
+        await agent.wait_idle()
+        (result,) = results(agent.session)
+        assert result.code == "TOOL_DENIED"
+        assert "not on a Sunday" in str(result.content)
+
+
+async def test_an_answer_is_known_after_a_restart_and_what_was_open_is_void(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "agents.db"
+    options = {"store": store, "tools": [launch], "hooks": [asking]}
+    async with controlled(model(), **options) as (control, runtime):
+        await control.create("a")
+        await control.followup("a", "go")
+        seen = await questions(control)
+        await control.answer(seen[0].approval, allow=True)
+        await agent_of(runtime, "a").wait_idle()
+        await control.followup("a", "again")
+        left = await questions(control)
+    async with controlled(model(), **options) as (control, runtime):
+        assert (await control.answer(seen[0].approval, allow=True)).allow
+        with pytest.raises(WireError) as caught:
+            await control.answer(left[0].approval, allow=True)
+        assert caught.value.code == "already_decided"
+        assert caught.value.facts["outcome"] in ("withdrawn", "void")
+        with pytest.raises(WireError, match="not_found"):
+            await control.answer("a.call_9_9_9", allow=True)
+        assert await control.approvals() == ()
+
+
+async def test_a_question_that_nobody_answers_is_a_no_in_the_end(autojump_clock: MockClock) -> None:
+    options = {"tools": [launch], "hooks": [asking], "approver": Approvals(timeout_s=300)}
+    async with open_test_runtime(model=model(), **options) as runtime:  # type: ignore[arg-type]
+        agent = await runtime.create_agent("a")
+        began = trio.current_time()
+        await agent.ask("go")
+        assert trio.current_time() - began == 300
+        (result,) = results(agent.session)
+        assert result.code == "TOOL_DENIED"
+        assert "nobody answered within 300 s" in str(result.content)
+
+
+async def test_a_question_is_withdrawn_with_its_call(autojump_clock: MockClock) -> None:
+    approvals = Approvals(timeout_s=None)
+    async with open_test_runtime(
+        model=model(), tools=[launch], hooks=[asking], approver=approvals
+    ) as runtime:
+        agent = await runtime.create_agent("a")
+        asked = trio.Event()
+        approvals.observe(asked.set)
+        agent.followup("go")
+        await asked.wait()
+        agent.cancel()
+        await agent.wait_idle()
+        assert approvals.open == ()
+        last = [one.data for one in agent.session.events() if one.type == "approval/answer"]
+        assert getattr(last[-1], "outcome", "") == "withdrawn"
