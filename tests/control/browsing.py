@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "t" * 43
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 
 
 def free_port() -> int:
@@ -53,6 +53,11 @@ class ServedProcess:
         )
         assert self.process.stdout is not None
         assert self.process.stdout.readline().startswith("http")
+
+    def open(self, *gates: str) -> None:
+        """Let what waits behind these gates go on."""
+        for gate in gates:
+            (self.store.parent / gate).touch()
 
     def kill(self) -> None:
         """Kill it without a word."""

@@ -46,9 +46,10 @@ def results(session: Session) -> Sequence[ToolResultLogged]:
 
 async def questions(control: Control) -> tuple[Approval, ...]:
     """The open questions, once there is one."""
-    while not (found := await control.approvals()):
-        await trio.lowlevel.checkpoint()
-    return found
+    while True:
+        found = await control.approvals()
+        if found:
+            return found
 
 
 async def test_two_clients_see_a_question_one_answers_and_a_third_connects_later() -> None:

@@ -1,8 +1,9 @@
 """A connection that is cut anywhere loses nothing: what was read, put together, is the log."""
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 import trio
@@ -65,18 +66,11 @@ async def cutting(url: str, port: int, cuts: list[int]) -> AsyncIterator[str]:
             pass
 
     async with trio.open_nursery() as nursery:
-        await nursery.start(_listen, relay, port)
+        (listener,) = await trio.open_tcp_listeners(port, host="127.0.0.1")
+        serving = partial(trio.serve_listeners, relay, [listener])
+        nursery.start_soon(serving)  # noqa: ASYNC113 - the socket listens already
         yield f"http://127.0.0.1:{port}/#{token}"
         nursery.cancel_scope.cancel()
-
-
-async def _listen(
-    relay: Callable[[trio.SocketStream], object],
-    port: int,
-    *,
-    task_status: trio.TaskStatus[list[trio.SocketListener]],
-) -> None:
-    await trio.serve_tcp(relay, port, host="127.0.0.1", task_status=task_status)  # type: ignore[arg-type]
 
 
 async def read_all(url: str, upto: int) -> list[Event]:

@@ -63,7 +63,7 @@ async def connect(
             line = Line(nursery=readers, address=address, token=chosen, patience_s=patience_s)
             async with trio.open_nursery() as nursery:
                 link = Link(line)
-                nursery.start_soon(link.run)
+                nursery.start_soon(link.run)  # noqa: ASYNC113 - calls wait for it
                 control = Control(line, link)
                 await control.info()
                 yield control
@@ -235,7 +235,7 @@ class Control:
         follower = Follower(self._line, self._link, agent, after, opened, live=live)
         with own_layers_off():
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(follower.run)
+                nursery.start_soon(follower.run)  # noqa: ASYNC113 - the feed waits for it
                 yield follower.feed
                 nursery.cancel_scope.cancel()
 

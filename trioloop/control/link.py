@@ -23,6 +23,7 @@ from trioloop.control.connection import (
     opened,
 )
 from trioloop.control.faults import CODES, WireError
+from trioloop.control.layers import own_layers_off
 from trioloop.control.parameters import Parameters
 from trioloop.control.protocol import METHODS
 from trioloop.control.results import Result
@@ -197,15 +198,14 @@ class Link:
     async def _use(self, connection: Connection) -> None:
         self._connection = connection
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._repeat, connection, tuple(self._calls.values()))
-                while True:
-                    frame = await incoming(connection)
-                    call = self._calls.pop(str(frame.id), None)
-                    if call is not None:
-                        call.give(frame)
-        except* ConnectionEndedError as ended:
-            raise ended.exceptions[0] from None
+            with own_layers_off():
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._repeat, connection, tuple(self._calls.values()))
+                    while True:
+                        frame = await incoming(connection)
+                        call = self._calls.pop(str(frame.id), None)
+                        if call is not None:
+                            call.give(frame)
         finally:
             self._connection = None
 

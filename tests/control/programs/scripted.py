@@ -6,17 +6,18 @@ What the model does depends on the last message: `lanes`, `ask`, `slow`, or anyt
 """
 
 import sys
+from pathlib import Path
 
 import trio
 
 from trioloop import Request, open_runtime, tool
 from trioloop.control import Tokens, serve
-from trioloop.hooks import Ask, CallRequest, Hooks, Next
-from trioloop.hooks.points import PrePolicy
+from trioloop.hooks import Ask, CallRequest, Hooks, Next, PrePolicy, StreamRequest
 from trioloop.messages import SystemMessage, ToolResultMessage, text_of
 from trioloop.models.scripted import Entry
 from trioloop.plugins import Approvals
-from trioloop.testing import Reasoning, ScriptedModel, Text, ToolCall, Wait
+from trioloop.ports import ChunkStream
+from trioloop.testing import Reasoning, ScriptedModel, Text, ToolCall
 
 POEM = """\
 Here is what I would do, **step by step**:
@@ -33,27 +34,33 @@ async with trio.open_nursery() as nursery:
 And then we are done."""
 
 
+async def opened(gate: str) -> None:
+    """Wait until whoever looks on has opened a gate: there is a file of that name."""
+    while gate and not (Path(sys.argv[2]).parent / gate).exists():  # noqa: ASYNC110 - of a process
+        await trio.sleep(0.02)
+
+
 @tool(effects="read-only")
-async def look_up(topic: str, seconds: float = 1.0) -> str:
+async def look_up(topic: str, gate: str = "") -> str:
     """Look something up.
 
     Args:
         topic: what.
-        seconds: how long that takes.
+        gate: what it waits for.
     """
-    await trio.sleep(seconds)
+    await opened(gate)
     return f"All there is to know about {topic}."
 
 
 @tool(effects="once")
-async def write_down(text: str, seconds: float = 1.0) -> str:
+async def write_down(text: str, gate: str = "") -> str:
     """Write something down.
 
     Args:
         text: what.
-        seconds: how long that takes.
+        gate: what it waits for.
     """
-    await trio.sleep(seconds)
+    await opened(gate)
     return f"Written: {text}"
 
 
@@ -61,27 +68,26 @@ def answer(request: Request) -> Entry:
     """What the model does next."""
     *_, last = request.messages
     if isinstance(last, ToolResultMessage):
-        return [Wait(0.1), Text("That is "), Wait(0.1), Text("what the tools said.")]
+        return [Text("That is "), Text("what the tools said.")]
     assert not isinstance(last, SystemMessage)
     words = text_of(last.content)
     if "lanes" in words:
         return [
             Reasoning("Several things can be looked up at once; writing has to wait."),
             Text("I look things up side by side, then write."),
-            ToolCall("look_up", topic="weather", seconds=2.4),
-            ToolCall("look_up", topic="trains", seconds=1.0),
-            ToolCall("look_up", topic="museums", seconds=1.6),
-            ToolCall("write_down", text="a plan", seconds=1.2),
-            ToolCall("look_up", topic="restaurants", seconds=1.5),
-            ToolCall("look_up", topic="hotels", seconds=60 if "long" in words else 0.8),
+            ToolCall("look_up", topic="weather", gate="weather"),
+            ToolCall("look_up", topic="trains"),
+            ToolCall("look_up", topic="museums", gate="museums"),
+            ToolCall("write_down", text="a plan", gate="plan"),
+            ToolCall("look_up", topic="restaurants", gate="restaurants"),
+            ToolCall("look_up", topic="hotels", gate="hotels"),
         ]
     if "ask" in words:
-        call = ToolCall("write_down", text="secret plan", seconds=0.3)
+        call = ToolCall("write_down", text="secret plan")
         return [Text("I need your word for that."), call]
     if "slow" in words:
-        parts = [part for number in range(60) for part in (Text(f"word{number} "), Wait(0.1))]
-        return [Text("Slowly: "), *parts]
-    return [part for word in POEM.split(" ") for part in (Text(word + " "), Wait(0.01))]
+        return [Text("Slowly: "), *(Text(f"word{number} ") for number in range(60))]
+    return [Text(word + " ") for word in POEM.split(" ")]
 
 
 def asks(hooks: Hooks) -> None:
@@ -94,6 +100,24 @@ def asks(hooks: Hooks) -> None:
         return await next()
 
 
+def halts(hooks: Hooks) -> None:
+    """Let slow answers wait in the middle until a gate is opened."""
+
+    @hooks.stream
+    async def halt(asked: StreamRequest, next: Next[ChunkStream]) -> ChunkStream:
+        *_, last = asked.request.messages
+        stream = await next()
+        return halfway(stream) if "slow" in str(last) else stream
+
+    async def halfway(stream: ChunkStream) -> ChunkStream:
+        seen = 0
+        async for chunks in stream:
+            yield chunks
+            seen += 1
+            if seen == 12:
+                await opened("rest")
+
+
 async def main(port: int, store: str, token: str) -> None:
     """Serve until killed."""
     tokens = Tokens()
@@ -104,7 +128,7 @@ async def main(port: int, store: str, token: str) -> None:
             tools=[look_up, write_down],
             system="You help with plans.",
             store=store,
-            hooks=[asks],
+            hooks=[asks, halts],
             approver=Approvals(),
         ) as runtime,
         serve(runtime, listen=f"127.0.0.1:{port}", tokens=tokens) as endpoint,
