@@ -278,7 +278,7 @@ class SessionEvent(Result, frozen=True):
     """
 
     subscription: int
-    event: Raw = Raw(b"null")
+    event: Raw
     large: LargeEvent | None = None
 
 

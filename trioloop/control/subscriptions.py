@@ -64,7 +64,7 @@ class Subscription:
         if told is None:
             return event_frame(self.number, payload)
         return encode_notification(
-            "session/event", SessionEvent(subscription=self.number, large=told)
+            "session/event", SessionEvent(subscription=self.number, event=Raw(b"null"), large=told)
         )
 
     async def _hasten(self) -> None:
