@@ -93,9 +93,10 @@ def page() -> str:
 
 def schema() -> str:
     """The JSON Schema: a definition of each class, and which belong to which name."""
-    rows = [*METHODS.values(), *ANNOUNCEMENTS.values()]
     takes = [one.takes for one in METHODS.values()]
-    classes = list(dict.fromkeys([*takes, *(one.gives for one in rows)]))
+    gives = [one.gives for one in METHODS.values()]
+    told = [one.gives for one in ANNOUNCEMENTS.values()]
+    classes: list[type] = list(dict.fromkeys([*takes, *gives, *told]))
     refs, definitions = msgspec.json.schema_components(classes, ref_template="#/$defs/{name}")
     found = dict(zip(classes, refs, strict=True))
     document = {
