@@ -12,6 +12,7 @@ import trio
 from bench import (
     agents,
     cancel,
+    control,
     import_time,
     log,
     pool_barriers,
@@ -53,6 +54,7 @@ BENCHES: dict[str, Bench] = {
         request_encode,
         stream,
         cancel,
+        control,
         import_time,
         compare,
         log,

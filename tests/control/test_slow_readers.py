@@ -85,7 +85,7 @@ async def test_a_client_that_stops_reading_in_five_thousand_deltas_holds_nobody_
                 assert (await control.status("a")).status in ("idle", "running")
 
 
-async def test_a_slow_reader_gets_its_deltas_together_and_every_durable_event() -> None:
+async def test_a_slow_reader_gets_every_delta_and_every_durable_event() -> None:
     pieces = [part for number in range(300) for part in (Text(f"{number} "), Wait(0.001))]
     async with served(ScriptedModel([pieces])) as there:
         agent = await there.runtime.create_agent("a")
@@ -94,16 +94,14 @@ async def test_a_slow_reader_gets_its_deltas_together_and_every_durable_event() 
             control.subscribe("a", live=True) as feed,
         ):
             await control.followup("a", "go")
-            events, chunks, text = list[int](), 0, ""
+            events, text = list[int](), ""
             async for told in feed:
                 await trio.sleep(0.01)
                 if isinstance(told, StreamChunks):
-                    chunks += 1
                     text += "".join(getattr(chunk, "text", "") for chunk in told.chunks)
                 elif isinstance(told, Event):
                     events.append(told.seq)
                     if told.type == "turn/end":
                         break
         assert events == list(range(len(agent.session.events())))
-        assert chunks < 300
         assert text == "".join(f"{number} " for number in range(300))
