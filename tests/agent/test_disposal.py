@@ -310,9 +310,24 @@ async def test_a_message_removed_during_maintenance_opens_no_turn(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(agent.run_maintenance, job)
             await trio.sleep(1)
-            agent.inbox.remove(agent.followup("one"))
+            message = agent.followup("one")
+            await trio.sleep(1)
+            agent.inbox.remove(message)
         await agent.wait_idle()
         assert ends(agent) == []
+
+
+async def test_a_disposal_ends_the_maintenance_that_runs(autojump_clock: MockClock) -> None:
+    async def dispose() -> None:
+        await trio.sleep(1)
+        await agent.dispose()
+        assert trio.current_time() == 1
+
+    async with open_test_runtime(model=ScriptedModel([])) as runtime, trio.open_nursery() as own:
+        agent = await runtime.create_agent("a")
+        own.start_soon(dispose)
+        with pytest.raises(AgentDisposedError):
+            await agent.run_maintenance(trio.sleep_forever)
 
 
 async def test_what_a_maintenance_job_raises_comes_out_as_it_is(autojump_clock: MockClock) -> None:
@@ -324,3 +339,33 @@ async def test_what_a_maintenance_job_raises_comes_out_as_it_is(autojump_clock: 
         with pytest.raises(KeyError, match="mine"):
             await agent.run_maintenance(job)
         assert (await agent.ask("one")).reason == "completed"
+
+
+async def test_all_who_wait_for_idle_are_told(autojump_clock: MockClock) -> None:
+    told: list[float] = []
+
+    async def wait() -> None:
+        await agent.wait_idle()
+        told.append(trio.current_time())
+
+    async with open_test_runtime(model=ScriptedModel([[Wait(1), Text("x")]])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.followup("one")
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(wait)
+    assert told == [1, 1, 1]
+
+
+async def test_a_disposal_opens_no_turn_for_what_was_sent_behind_a_cancel(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_test_runtime(model=ScriptedModel([Stall()])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.followup("one")
+        await trio.sleep(1)
+        agent.cancel("why")
+        agent.followup("late")
+        await agent.dispose()
+        assert [(end.reason, end.cause) for end in ends(agent)] == [("aborted", "why")]
+        assert pending(agent) == ["late"]

@@ -42,11 +42,14 @@ class Unprepared(ScriptedModel):
     def __init__(self, prepare: Act) -> None:
         super().__init__([Text("hi")])
         self._prepare = prepare
+        self.asked = 0
 
     async def prepare(self, config: CallConfig) -> PreparedCall:  # type: ignore[override]
-        """Do that first."""
+        """Do that last, so that no wait of its own is behind it."""
+        self.asked += 1
+        prepared = await super().prepare(config)
         await self._prepare()
-        return await super().prepare(config)
+        return prepared
 
 
 def _installed(runtime: Runtime, place: str, act: Act) -> None:
@@ -98,6 +101,31 @@ async def run_with(place: str, act: Act, then: Callable[[Agent], Awaitable[None]
         _installed(runtime, place, act)
         await then(agent)
         assert model.requests == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_nobody_is_asked_behind_a_cancel_however_quick_it_was(
+    place: str, autojump_clock: MockClock
+) -> None:
+    asked: list[str] = []
+
+    def act_at(at: str) -> Act:
+        async def act() -> None:
+            asked.append(at)
+            if at == place:
+                agent.cancel("why")
+
+        return act
+
+    model = Unprepared(act_at("prepare"))
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        for at in PLACES:
+            _installed(runtime, at, act_at(at))
+        assert (await agent.ask("one")).reason == "aborted"
+    last = "assemble" if place == "section" else place  # the assembly is asked as a whole
+    assert asked == PLACES[: PLACES.index(last) + 1]
+    assert model.asked == (1 if place == "prepare" else 0)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -183,7 +211,7 @@ async def test_what_is_raised_instead_of_the_cancel_is_told_beside_it(
         try:
             await trio.sleep(5)
         except trio.Cancelled:
-            raise ValueError("while cleaning up") from None
+            raise ValueError("while cleaning up") from None  # noqa: ASYNC104 - a listener that does so
 
     async def then(agent: Agent) -> None:
         agent.followup("one")
@@ -245,5 +273,22 @@ async def test_steering_during_a_failing_preparation_is_kept(autojump_clock: Moc
         await agent.wait_idle()
         assert pending(agent) == ["steer"]
         assert len(ends(agent)) == 1
+
+    await run_with("pre_step", act, then)
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_of_two_cancels_either_may_discard(first: bool, autojump_clock: MockClock) -> None:
+    async def act() -> None:
+        agents[0].cancel("one", discard_inbox=first)
+        agents[0].cancel("two", discard_inbox=not first)
+
+    agents: list[Agent] = []
+
+    async def then(agent: Agent) -> None:
+        agents.append(agent)
+        assert (await agent.ask("one")).cause == "one"
+        assert pending(agent) == []
+        assert [one.why for one in ends(agent)[0].unadmitted] == ["aborted"]
 
     await run_with("pre_step", act, then)

@@ -98,3 +98,17 @@ async def test_a_wake_whose_message_was_removed_does_not_run_an_injected_context
         await agent.wait_idle()
         assert ends(agent) == []
         assert pending(agent) == ["context"]
+
+
+async def test_a_wake_that_found_nothing_is_not_remembered(autojump_clock: MockClock) -> None:
+    async with open_test_runtime(model=ScriptedModel([])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.inject("old")
+        agent.wake()
+        agent.inbox.clear()
+        await agent.wait_idle()
+        agent.inject("context")
+        agent.inbox.remove(agent.followup("one"))
+        await agent.wait_idle()
+        assert ends(agent) == []
+        assert pending(agent) == ["context"]

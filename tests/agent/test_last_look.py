@@ -9,9 +9,11 @@ from trio.testing import MockClock
 from tests.agent.reading import ends, facts, pass_waits, pending, reasons, types
 from trioloop.agent.agent import Agent
 from trioloop.events import (
+    AssistantAttemptLogged,
     CallConfig,
     Event,
     EventData,
+    InboxSpliced,
     StepEnded,
     ToolCallStarted,
     ToolResultLogged,
@@ -27,7 +29,8 @@ from trioloop.hooks.points import (
     Retry,
     TurnStopping,
 )
-from trioloop.testing import Fail, ScriptedModel, Text, ToolCall, open_test_runtime
+from trioloop.limits import Limits
+from trioloop.testing import Answer, Fail, ScriptedModel, Text, ToolCall, open_test_runtime
 from trioloop.tools.tool import tool
 
 
@@ -71,6 +74,20 @@ async def test_a_cancel_at_the_end_of_the_last_step_is_an_abort(autojump_clock: 
         assert (settled.reason, settled.cause, settled.text) == ("aborted", "observer", "hi")
 
 
+async def test_a_cancel_at_the_end_of_a_step_that_nobody_is_asked_behind_is_an_abort(
+    autojump_clock: MockClock,
+) -> None:
+    def observe(event: Event) -> None:
+        if isinstance(event.data, StepEnded) and event.data.step == 2:
+            agent.cancel("observer")
+
+    model = ScriptedModel([Answer((Text("a"),), finish="pause")] * 2)
+    async with open_test_runtime(model=model, limits=Limits(pauses_max=1)) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.session.observe(observe)
+        assert (await agent.ask("one")).reason == "aborted"
+
+
 async def test_a_cancel_as_the_turn_stops_is_an_abort(autojump_clock: MockClock) -> None:
     async def stopping(turn: TurnStopping) -> None:
         await pass_waits()
@@ -91,6 +108,24 @@ async def test_a_cancel_at_the_end_of_a_failed_step_is_an_abort(autojump_clock: 
         settled = await agent.ask("one")
         assert (settled.reason, settled.cause) == ("aborted", "observer")
     assert told == []
+
+
+async def test_nobody_is_asked_about_an_attempt_that_failed_into_a_cancel(
+    autojump_clock: MockClock,
+) -> None:
+    asked: list[AttemptFailed] = []
+
+    async def retry(failed: AttemptFailed, next: Next[Retry | None]) -> Retry | None:
+        asked.append(failed)
+        return Retry(0)
+
+    async with open_test_runtime(model=ScriptedModel([Fail("SERVER")])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.request_error.add(retry)
+        agent.session.observe(cancelling_at(AssistantAttemptLogged, lambda: agent))
+        assert (await agent.ask("one")).reason == "aborted"
+        assert types(agent)[-3:] == ["assistant/attempt", "step/end", "turn/end"]
+    assert asked == []
 
 
 async def test_a_cancel_from_the_error_notification_leaves_the_error(
@@ -165,6 +200,24 @@ async def test_a_deadline_that_passes_in_a_hook_without_waits_is_an_abort(
     assert types(agents[0]) == ["turn/start", "turn/end"]
 
 
+async def test_a_deadline_that_passes_while_nothing_waits_is_an_abort(
+    autojump_clock: MockClock,
+) -> None:
+    """Trio hasn't noticed yet that the host's time is over, as no task has waited since."""
+
+    async def stopping(turn: TurnStopping) -> None:
+        autojump_clock.jump(5)
+
+    agents: list[Agent] = []
+    with trio.move_on_after(2):
+        async with open_test_runtime(model=ScriptedModel([Text("hi")])) as runtime:
+            agents.append(await runtime.create_agent("a"))
+            agents[0].hooks.turn_stopping.add(stopping)
+            agents[0].followup("one")
+            await trio.sleep_forever()
+    assert [(end.reason, end.cause) for end in ends(agents[0])] == [("aborted", "host-cancelled")]
+
+
 # Strays
 
 
@@ -174,8 +227,8 @@ async def stray_cancelled() -> trio.Cancelled:
         scope.cancel()
         try:
             await trio.lowlevel.checkpoint()
-        except trio.Cancelled as cancelled:
-            return cancelled
+        except trio.Cancelled as cancelled:  # noqa: ASYNC103 - to be stray
+            return cancelled  # noqa: ASYNC104
     raise AssertionError
 
 
@@ -227,7 +280,7 @@ async def test_a_cancelled_turned_into_an_error_stays_an_abort(autojump_clock: M
         try:
             await trio.sleep(5)
         except trio.Cancelled as cancelled:
-            raise ExceptionGroup("mine", [ValueError("a"), KeyError("b")]) from cancelled
+            raise ExceptionGroup("mine", [ValueError("a"), KeyError("b")]) from cancelled  # noqa: ASYNC104
         return await next()
 
     async with open_test_runtime(model=ScriptedModel([])) as runtime:
@@ -254,3 +307,18 @@ async def test_a_listeners_own_timeout_is_no_abort(autojump_clock: MockClock) ->
         settled = await agent.ask("one")
         assert settled.reason == "error"
         assert trio.current_time() == 1
+
+
+async def test_what_is_steered_as_the_turn_stops_stays_unclaimed_behind_a_cancel(
+    autojump_clock: MockClock,
+) -> None:
+    async def stopping(turn: TurnStopping) -> None:
+        agent.steer("more")
+        agent.cancel("why")
+
+    async with open_test_runtime(model=ScriptedModel([Text("hi")])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.turn_stopping.add(stopping)
+        assert (await agent.ask("one")).reason == "aborted"
+        assert pending(agent) == ["more"]
+        assert len(facts(agent, InboxSpliced)) == 3  # "one" and its claim, "more" and no claim

@@ -7,7 +7,7 @@ from trio.testing import MockClock
 from tests.agent.reading import admitted, ends, facts, pending, reasons, said, types
 from trioloop.events import UserMessageLogged
 from trioloop.hooks.dispatch import Next
-from trioloop.hooks.points import Decision, Enter, PreStep, Reject
+from trioloop.hooks.points import Decision, Enter, PreStep, Reject, TurnStopping
 from trioloop.messages import UserMessage, user_message
 from trioloop.testing import ScriptedModel, Text, ToolCall, Wait, open_test_runtime
 from trioloop.tools.tool import tool
@@ -102,6 +102,25 @@ async def test_entering_with_nothing_first_completes_the_turn_without_a_request(
         assert model.requests == []
 
 
+async def test_what_is_injected_meanwhile_asks_for_no_step_of_an_empty_turn(
+    autojump_clock: MockClock,
+) -> None:
+    asked: list[int] = []
+
+    async def drop(step: PreStep, next: Next[Decision]) -> Decision:
+        asked.append(step.turn)
+        agent.inject("context")
+        return Enter(())
+
+    async with open_test_runtime(model=ScriptedModel([])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(drop)
+        assert (await agent.ask("one")).reason == "completed"
+        await agent.wait_idle()
+        assert pending(agent) == ["context"]
+    assert asked == [1]
+
+
 async def test_the_queue_goes_on_behind_an_empty_turn(autojump_clock: MockClock) -> None:
     async def drop_first(step: PreStep, next: Next[Decision]) -> Decision:
         return Enter(()) if step.turn == 1 else await next()
@@ -133,6 +152,30 @@ async def test_entering_with_nothing_later_ends_as_the_last_step_did(
         assert types(agent)[-2:] == ["step/end", "turn/end"]
         assert reasons(agent) == ["completed"]
         assert [one.list for one in ends(agent)[0].unadmitted] == ["next-step"]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["at once", "behind a step"])
+async def test_stopping_is_not_asked_where_the_last_proposal_entered_nothing(
+    first: bool, autojump_clock: MockClock
+) -> None:
+    asked: list[int] = []
+
+    async def drop(step: PreStep, next: Next[Decision]) -> Decision:
+        return Enter(()) if first or step.step > 1 else await next()
+
+    async def stopping(turn: TurnStopping) -> None:
+        asked.append(turn.turn)
+
+    async with open_test_runtime(model=ScriptedModel([[Wait(1), Text("1")]])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(drop)
+        agent.hooks.turn_stopping.add(stopping)
+        agent.followup("one")
+        await trio.sleep(0.5)
+        agent.inject("context")
+        await agent.wait_idle()
+        assert reasons(agent) == ["completed"]
+    assert asked == []
 
 
 async def test_entering_with_nothing_where_results_are_owed_asks_the_model(

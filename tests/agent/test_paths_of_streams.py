@@ -6,7 +6,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.agent.reading import ends, facts, said, types
-from trioloop.agent.notifications import StreamEnded
+from trioloop.agent.notifications import StreamChunks, StreamEnded
 from trioloop.chunks import Chunk, Finish, TextDelta, Usage, UsageChunk, expand
 from trioloop.events import (
     AssistantAttemptLogged,
@@ -198,6 +198,22 @@ async def test_a_cancel_in_the_last_frame_keeps_the_whole_message(
             "TOOL_ABORTED_BEFORE_DISPATCH"
         ] * 2
         assert types(agent)[-2:] == ["step/end", "turn/end"]
+
+
+async def test_a_cancel_as_the_last_frame_comes_keeps_the_whole_message(
+    autojump_clock: MockClock,
+) -> None:
+    def cancel(told: StreamChunks) -> None:
+        if any(isinstance(chunk, Finish) for chunk in told.chunks):
+            agent.cancel("listener")
+
+    async with open_test_runtime(model=ScriptedModel([Text("hi")])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.on("stream-chunk", cancel)
+        settled = await agent.ask("one")
+        assert (settled.reason, settled.text) == ("aborted", "hi")
+        (message,) = facts(agent, AssistantMessageLogged)
+        assert (message.finish is not None, message.interrupted) == (True, False)
 
 
 async def test_a_cancel_while_calls_run_records_each_in_order(autojump_clock: MockClock) -> None:

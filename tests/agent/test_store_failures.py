@@ -71,6 +71,29 @@ async def test_a_failure_while_it_streams_ends_the_turn_and_starts_nothing(
         store.fails = False
 
 
+@tool(on_cancel="finish")
+async def finish() -> str:
+    """Finish whatever happens, in five seconds."""
+    await trio.sleep(5)
+    return "finished"
+
+
+async def test_a_failure_outranks_a_cancel_that_came_before_it(autojump_clock: MockClock) -> None:
+    store = FaultyStore()
+    model = ScriptedModel([ToolCall("finish")])
+    async with open_test_runtime(model=model, store=store, tools=[finish]) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.followup("one")
+        await trio.sleep(1)
+        agent.cancel("why")
+        await trio.sleep(1)
+        store.fails = True
+        agent.inject("context")
+        await agent.wait_idle()
+        assert [(one.reason, one.code) for one in ends(agent)] == [("error", "STORE_FAILED")]
+        store.fails = False
+
+
 async def test_a_failure_at_the_gate_sends_no_request(autojump_clock: MockClock) -> None:
     store = FaultyStore()
     model = ScriptedModel([])

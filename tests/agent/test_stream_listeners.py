@@ -6,8 +6,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from tests.agent.listening import retrying
 from tests.agent.reading import facts, pass_waits, said
-from trioloop.chunks import Chunk, Finish, TextDelta, expand
+from trioloop.chunks import Chunk, Finish, TextDelta, Usage, UsageChunk, expand
+from trioloop.errors import ModelFailure
 from trioloop.events import AssistantAttemptLogged, AssistantMessageLogged, CallConfig
 from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import StreamRequest
@@ -96,3 +98,25 @@ async def test_times_and_chunks_are_kept_exactly(waits: bool, autojump_clock: Mo
         chunks = [chunk for frame in frames for chunk in frame.chunks]
         assert chunks == [TextDelta("a", 0), TextDelta("b", 0), Finish("stop")]
         assert frames[-1].at_ms == (1500 if waits else 0)
+
+
+async def test_the_usage_of_attempts_that_gave_no_answer_counts(autojump_clock: MockClock) -> None:
+    async def once_in_vain(request: StreamRequest, next: Next[ChunkStream]) -> ChunkStream:
+        return await next() if failed else _failing()
+
+    failed: list[int] = []
+
+    async def _failing() -> AsyncIterator[Sequence[Chunk]]:
+        failed.append(1)
+        yield [TextDelta("ha"), UsageChunk(Usage(input_tokens=1, output_tokens=2))]
+        raise ModelFailure("SERVER", "broken")
+
+    answer = Answer((Text("hi"),), usage=Usage(input_tokens=10, output_tokens=20))
+    async with open_test_runtime(model=ScriptedModel([answer])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.stream.add(once_in_vain)
+        agent.hooks.request_error.add(retrying())
+        settled = await agent.ask("one")
+        assert settled.usage == Usage(input_tokens=11, output_tokens=22)
+        (attempt,) = facts(agent, AssistantAttemptLogged)
+        assert attempt.usage == Usage(input_tokens=1, output_tokens=2)

@@ -326,3 +326,20 @@ async def test_a_serial_listener_over_its_time_is_cancelled(autojump_clock: Mock
     with pytest.raises(HookTimeoutError):
         await run_serial([hook], "p")
     assert trio.current_time() == 2
+
+
+async def test_a_serial_dispatch_uses_the_listeners_of_its_beginning() -> None:
+    wide, narrow = Serial[str]("test.serial"), Serial[str]("test.serial")
+    asked: list[str] = []
+
+    async def late(payload: str) -> None:
+        asked.append(payload)
+
+    @wide
+    async def registering(payload: str) -> None:
+        narrow.add(late)
+
+    await run_serial([wide, narrow], "first")
+    assert asked == []
+    await run_serial([wide, narrow], "second")
+    assert asked == ["second"]

@@ -25,6 +25,7 @@ from tests.log.writing import (
     LogWriter,
     answer,
     changed,
+    ended,
     result,
     sent,
     started,
@@ -150,6 +151,11 @@ def test_a_retry_turn_inherits_the_failures_of_its_chain() -> None:
     assert writer.state.turn is not None
     assert (writer.state.turn.retries, writer.state.turn.owed) == (1, "retry")
     assert writer.state.turn.failures == (FAILED.failure,)
+    writer.admit()
+    writer.add(FAILED)
+    writer.end_step()
+    writer.add(ended(2, "error"), TurnStarted(3, retry_of=2))
+    assert writer.state.turn.retries == 2
     other = turn_failed()
     other.open_turn("m2")
     assert other.state.turn is not None
@@ -203,6 +209,17 @@ def test_usage_adds_up_over_attempts() -> None:
     writer.turn_of_text("m1")
     writer.turn_of_text("m2")
     assert writer.state.usage == USAGE + USAGE
+
+
+def test_a_turn_counts_the_usage_of_its_own_attempts() -> None:
+    writer = LogWriter()
+    writer.turn_of_text("m1")
+    writer.open_turn("m2")
+    writer.admit()
+    writer.add(changed(FAILED, usage=USAGE), changed(FAILED, usage=USAGE))
+    assert writer.state.turn is not None
+    assert writer.state.turn.usage == USAGE + USAGE
+    assert writer.state.usage == USAGE + USAGE + USAGE
 
 
 def test_header_and_context_are_those_of_the_next_request() -> None:

@@ -117,6 +117,17 @@ async def test_release_commits_first_and_gives_the_lease_back(
         assert lease.next_seq == 1
 
 
+async def test_a_release_gives_the_lease_back_though_the_store_fails(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with writing() as world:
+        paris = await world.journal("paris")
+        world.store.error = StoreFailedError("no space")
+        put(paris, 0)
+        await paris.release()
+        await world.store.open(SessionId("paris"), OWNER, create=False)
+
+
 async def test_a_release_that_is_cancelled_still_gives_the_lease_back_and_warns(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -108,6 +108,20 @@ def test_wire_ids_differ_even_where_a_provider_uses_our_form() -> None:
     assert len({call.wire_id for call in answer.message.calls}) == 2
 
 
+def test_our_own_id_is_changed_where_an_earlier_call_has_it() -> None:
+    own = call_id(3, 2, 0)
+    call = assembled(ToolCallStart(0, "", "x"), used=(own,)).message.calls[0]
+    assert (call.call, call.wire_id) == (own, f"{own}_")
+
+
+def test_replay_data_of_a_call_that_was_cut_off_is_left_out() -> None:
+    told = ReplayChunk("tool-call", 0, Replay("p", Raw(b'{"caller":1}')))
+    frames = [Frame(1, (TextDelta("so"), ToolCallStart(0, "w", "x"), told))]
+    cut = interrupted(frames, provider="p", model="m")
+    assert cut is not None
+    assert cut.message.content == (TextBlock("so"),)
+
+
 def test_what_was_cut_off_keeps_text_and_reasoning_but_no_call() -> None:
     frames = [
         Frame(1, (ReasoningDelta("hm"), TextDelta("I lo"))),

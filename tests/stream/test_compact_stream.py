@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
@@ -114,6 +115,29 @@ def test_a_long_stream_is_small() -> None:
 def test_the_empty_stream_has_no_frames() -> None:
     assert compact([], []) == EMPTY_STREAM
     assert expand(EMPTY_STREAM, []) == ()
+
+
+LANE = chunks.Lane("text", 0, 0)
+
+
+def test_a_lane_is_refused_where_its_block_has_another_kind_of_text() -> None:
+    stream = TimedStream(times=(1,), sizes=(1, 1), order=(0, 1), lengths=(2,), lanes=(LANE,))
+    assert expand(stream, [TextBlock("hi")]) == (chunks.Frame(1, (chunks.TextDelta("hi"),)),)
+    with pytest.raises(InvalidInputError, match="content block 0 has no text"):
+        expand(stream, [ReasoningBlock("hi")])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "others"),
+    [((1,), ()), ((2, 0), ()), ((2,), (chunks.UsageChunk(chunks.Usage()),))],
+    ids=["text", "length", "chunk"],
+)
+def test_a_stream_with_something_left_over_is_refused(
+    lengths: tuple[int, ...], others: tuple[chunks.Chunk, ...]
+) -> None:
+    stream = TimedStream((1,), (1, 1), (0, 1), lengths, (LANE,), others)
+    with pytest.raises(InvalidInputError, match="some of it belongs to no chunk"):
+        expand(stream, [TextBlock("hi")])
 
 
 _integers = st.lists(st.integers(-2, 5) | st.just(10**15), max_size=6).map(tuple)

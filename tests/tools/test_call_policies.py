@@ -7,6 +7,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.tools.batches import Step, nap, naps, step_of
+from trioloop.events import ToolCallStarted
 from trioloop.hooks import Allow, Ask, CallRequest, Deny, Next, PostExecution, Replace, Withhold
 from trioloop.hooks.points import PostPolicy, PrePolicy
 from trioloop.ids import CallId
@@ -122,6 +123,8 @@ async def test_a_denied_call_tells_the_reason_and_passes_post(policy: str) -> No
     assert step.codes == ["TOOL_DENIED"] == [seen[0].code]
     assert "not at night" in step.texts[0]
     assert step.shape == ["call 0", "result 0"]
+    (started,) = (fact for fact in step.facts if isinstance(fact, ToolCallStarted))
+    assert not started.dispatched
 
 
 @pytest.mark.parametrize("policy", ["pre", "wrong pre", "guard", "wrong guard", "invalid"])
