@@ -8,6 +8,7 @@ from docs import (
     write_catalogues,
     write_decisions,
     write_grammar,
+    write_mutants,
     write_performance,
 )
 from docs.decisions_drawing import decisions_diagram
@@ -49,3 +50,8 @@ def test_decisions_are_written_from_the_functions_that_decide() -> None:
 def test_page_on_performance_has_the_figures_that_were_measured() -> None:
     stale = "the page is stale: run `python -m docs.write_performance`"
     assert write_performance.PAGE.read_text(encoding="utf-8") == write_performance.page(), stale
+
+
+def test_page_on_mutants_is_written_from_their_catalogue_and_its_last_run() -> None:
+    written = write_mutants.PAGE.read_text(encoding="utf-8")
+    assert written == write_mutants.page(), "the page is stale: run `python -m docs.write_mutants`"

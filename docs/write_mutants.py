@@ -1,0 +1,95 @@
+"""Write the page on mutants from their catalogue and the last run of each.
+
+    python -m docs.write_mutants
+
+`python -m tests.mutants --write` tries them and writes down who noticed. A test compares the page
+with what it would be now.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.mutants.catalogue import MUTANTS
+from tests.mutants.mutant import Mutant
+from tests.mutants.written_run import caught_by
+
+PAGE = Path(__file__).parent / "decisions" / "mutants.md"
+
+OPENING = """\
+# Mutants
+
+**Decided.** A rule counts as tested when breaking it makes a test fail. `tests/mutants/` keeps a
+catalogue of *mutants*: small faults that somebody might make, each one place of one file, with the
+rule that it breaks and the test that notices. A test holds that the catalogue fits today's code and
+that each mutant was caught when it was last tried as it stands, and tries one drawn at random in
+each run of CI.
+
+```console
+$ python -m tests.mutants                     # all of them, each some seconds
+$ python -m tests.mutants --only R8           # those of a rule, or with a word in their name
+$ python -m tests.mutants --sample 20 --seed 7 --minutes 5
+$ python -m tests.mutants --write && python -m docs.write_mutants    # write down who noticed
+```
+
+Each is put into a copy of what git would commit, and its tests run there in a process of their own.
+A run that takes more than three minutes counts as noticed, as "hang in" the test that was running:
+that is how most faults of a scheduler show.
+
+**Why.** Coverage tells which lines ran, not whether anybody would notice. Trying mutants found
+places that no test held: a last look that could go, a cause that the host should have, usage that
+counted once. Each became a test of the behaviour.
+
+**What it costs.** A mutant names the text that it replaces, so whoever changes that line changes
+the mutant, and tries it again.
+
+## The catalogue
+
+"""
+
+LETTERS = {
+    "S": "The four states",
+    "I": "Sending and the inbox",
+    "P": "Paths of a turn",
+    "R": "The driver",
+    "H": "Hooks and notifications",
+    "E": "Durable events",
+    "D": "Durability",
+    "G": "Guarantees",
+    "T": "Tools",
+}
+
+
+def page() -> str:
+    """The whole page."""
+    caught = caught_by(MUTANTS)
+    parts = [OPENING, f"{len(MUTANTS)} mutants.\n\n"]
+    for letter, title in LETTERS.items():
+        of_letter = [mutant for mutant in MUTANTS if mutant.rule.startswith(letter)]
+        of_letter.sort(key=lambda mutant: (int(mutant.rule[1:]), mutant.file))
+        parts += [f"### {title}\n\n", *_table(of_letter, caught), "\n"]
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def _table(mutants: Sequence[Mutant], caught: dict[str, str]) -> Iterator[str]:
+    yield "| rule | what is wrong | in | caught by |\n| --- | --- | --- | --- |\n"
+    for mutant in mutants:
+        where = mutant.file.removeprefix("trioloop/")
+        by = _test(caught.get(mutant.name, "not tried"))
+        yield f"| {mutant.rule} | {mutant.name} | `{where}` | {by} |\n"
+
+
+def _test(caught: str) -> str:
+    """A test in the width of a table: its folder is that of what it tests."""
+    how, _, test = caught.rpartition("tests/")
+    file, _, name = test.partition("::")
+    told = f"`{file}`: {name.removeprefix('test_').replace('_', ' ')}" if name else caught
+    return f"{how}{told}"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

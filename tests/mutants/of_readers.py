@@ -1,0 +1,116 @@
+"""Faults in what closes and explains a log: repair, rebuilding, stories, replays."""
+
+from tests.mutants.mutant import Mutant
+
+READERS = (
+    Mutant(
+        "repair loses what was claimed",
+        "D4",
+        "trioloop/log/repair.py",
+        "        return (*restored, _turn_end(turn))\n",
+        "        return (_turn_end(turn),)\n",
+        ("tests/log/test_repair.py::test_what_was_claimed_goes_back_to_the_heads_of_its_lists",),
+    ),
+    Mutant(
+        "repair closes calls that run again",
+        "D4",
+        "trioloop/log/repair.py",
+        "        if call.dispatched and rerun(call.block):\n",
+        "        if False:\n",
+        (
+            "tests/log/test_repair.py::test_the_calls_that_a_call_made_are_answered_before_it_even_if_it_runs_again",
+        ),
+    ),
+    Mutant(
+        "repair runs calls again that never started",
+        "D4",
+        "trioloop/log/repair.py",
+        "        if call.dispatched and rerun(call.block):\n",
+        "        if rerun(call.block):\n",
+        ("tests/log/test_repair.py::test_calls_that_are_run_again_stay_open_with_all_behind_them",),
+    ),
+    Mutant(
+        "repair forgets the calls that a call made",
+        "D4",
+        "trioloop/log/repair.py",
+        "        results.extend(_lost_nested(call))\n",
+        "",
+        (
+            "tests/log/test_repair.py::test_the_calls_that_a_call_made_are_answered_before_it_even_if_it_runs_again",
+        ),
+    ),
+    Mutant(
+        "repair says of every call that it had no effect",
+        "D4",
+        "trioloop/log/repair.py",
+        '("TOOL_OUTCOME_UNKNOWN", _UNKNOWN) if dispatched else',
+        '("TOOL_NOT_STARTED", _NOT_STARTED) if dispatched else',
+        (
+            "tests/log/test_repair.py::test_only_missing_results_are_given_in_order_and_say_what_is_known",
+        ),
+    ),
+    Mutant(
+        "repair ends the turn as aborted",
+        "P22",
+        "trioloop/log/repair.py",
+        'TurnEnded(turn.number, "interrupted", unadmitted=left)',
+        'TurnEnded(turn.number, "aborted", cause="crash", unadmitted=left)',
+        ("tests/log/test_repair.py::test_what_was_claimed_goes_back_to_the_heads_of_its_lists",),
+    ),
+    Mutant(
+        "a request is rebuilt without its system prompt",
+        "G2",
+        "trioloop/log/rebuild.py",
+        "        yield from self.system\n",
+        "",
+        ("tests/log/test_rebuild.py::test_a_request_is_the_system_prompt_and_the_history",),
+    ),
+    Mutant(
+        "a request is rebuilt behind its attempt",
+        "G2",
+        "trioloop/log/rebuild.py",
+        "                return request_of(state)\n",
+        "                state.apply(event)\n                return request_of(state)\n",
+        ("tests/log/test_rebuild.py::test_a_request_is_the_system_prompt_and_the_history",),
+    ),
+    Mutant(
+        "a message's story ends with its claim",
+        "G5",
+        "trioloop/log/explain.py",
+        "    elif isinstance(data, UserMessageLogged):\n        yield data.message.id\n",
+        "",
+        ("tests/log/test_explain.py::test_an_admitted_message_tells_its_way",),
+    ),
+    Mutant(
+        "a story does not tell of a turn's end",
+        "G5",
+        "trioloop/log/explain.py",
+        "        yield from (one.message for one in data.unadmitted)\n",
+        "        yield from ()\n",
+        ("tests/log/test_explain.py::test_every_message_has_a_story_that_ends_with_its_fate",),
+    ),
+    Mutant(
+        "a removed message is told under its neighbour's name",
+        "G5",
+        "trioloop/log/explain.py",
+        "[data.start : data.start + data.removed]",
+        "[: data.removed]",
+        ("tests/log/test_explain.py::test_every_message_has_a_story_that_ends_with_its_fate",),
+    ),
+    Mutant(
+        "logs of different length are equal",
+        "G10",
+        "trioloop/log/explain.py",
+        "zip_longest(one, other)",
+        "zip(one, other)",
+        ("tests/log/test_explain.py::test_the_first_difference_is_found",),
+    ),
+    Mutant(
+        "a replay shows an attempt's frames at its end",
+        "E4",
+        "trioloop/log/replay.py",
+        "ended_ms - (frames[-1].at_ms - frame.at_ms)",
+        "ended_ms",
+        ("tests/log/test_replay.py::test_a_replay_shows_every_chunk_and_event_when_it_came",),
+    ),
+)
