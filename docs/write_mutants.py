@@ -42,6 +42,26 @@ counted once. Each became a test of the behaviour.
 **What it costs.** A mutant names the text that it replaces, so whoever changes that line changes
 the mutant, and tries it again.
 
+## By a generator
+
+The catalogue is by hand. On floor 2 mutmut 3.8 made 5,323 mutants of `log`, `machine`, `stream`,
+`schema`, `codec` and `chunks`, against the tests of those rooms alone, with small budgets for
+properties. 1,174 of them were tried, those with the quickest tests first:
+
+| came to | mutants |
+| --- | --- |
+| caught | 828, 4 of them by a run that didn't end |
+| in functions that only tests of higher floors call: delays of retries, closing of turns | 110 |
+| survived: other words in a message, or another part of an error that nobody compares | 99 |
+| survived: anything else | 137 |
+
+Of the last, 9 stand in code that runs as it is imported, which mutmut can't switch, and 29 in
+decisions of a turn that the tests of agents hold. 18 can't be told apart: another negative number
+for "none", `None` for `False`, `strict=` where lengths are equal already, another type for `cast`.
+39 are in `schema`, mostly about the words for wrong arguments, which its tests read by their gist.
+Three groups were gaps, and are tests now: what a replay shows of a failed attempt, what an
+interrupted answer costs and whose it is, what a replacement keeps. 4,149 weren't tried.
+
 ## The catalogue
 
 """

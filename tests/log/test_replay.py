@@ -5,7 +5,7 @@ import trio.testing
 
 from trioloop.chunks import TextDelta
 from trioloop.log.replay import replay
-from trioloop.testing import ScriptedModel, Text, Wait, open_test_runtime
+from trioloop.testing import Fail, ScriptedModel, Text, Wait, open_test_runtime
 
 
 async def test_a_replay_shows_every_chunk_and_event_when_it_came(
@@ -31,3 +31,16 @@ async def test_a_replay_shows_every_chunk_and_event_when_it_came(
 
 def test_a_log_without_events_has_nothing_to_show() -> None:
     assert list(replay(())) == []
+
+
+async def test_a_replay_shows_what_a_failed_attempt_had_streamed(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    model = ScriptedModel([[Text("ha"), Wait(2), Text("lf"), Wait(1), Text("!"), Fail("AUTH")]])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("shown")
+        await agent.ask("speak")
+        events = agent.session.events()
+    told = [moment for moment in replay(events) if moment.chunks]
+    assert {moment.event.type for moment in told} == {"assistant/attempt"}
+    assert [moment.at_ms for moment in told] == [0, 2_000, 3_000]

@@ -127,6 +127,21 @@ def test_a_replacement_discards_the_old_and_inserts_the_new() -> None:
     assert str(writer.state.fates[MessageId("m3")]) == "pending"
 
 
+def test_a_splice_tells_what_becomes_of_what_it_removes() -> None:
+    assert splice(inbox("A"), "next-turn", 0, removed=1, outcome="canceled").outcome == "canceled"
+    assert splice(inbox("A"), "next-turn", 0, removed=1).outcome is None
+
+
+def test_a_replacement_keeps_its_source_and_that_the_old_one_came_behind_a_cancel() -> None:
+    writer = LogWriter()
+    late = PendingMessage(user_message("late", id="m1"), after_cancel=True)
+    writer.add(InboxSpliced("next-turn", 0, inserted=(late,)))
+    change = replace(writer.state, "m1", user_message("edited", source="hook"))
+    assert change is not None
+    (new,) = change.inserted
+    assert (new.message.id, new.message.source, new.after_cancel) == ("m1", "hook", True)
+
+
 def test_a_replacement_without_an_id_keeps_the_old_one() -> None:
     writer = waiting()
     change = replace(writer.state, "m2", user_message("edited"))

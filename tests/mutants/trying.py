@@ -24,7 +24,7 @@ import docstring_parser  # noqa: F401 - imported here so that no forked process 
 import httpx  # noqa: F401 - likewise
 import msgspec  # noqa: F401 - likewise
 import pytest
-import pytest_trio  # noqa: F401 - likewise
+import pytest_trio  # type: ignore[import-untyped]  # noqa: F401 - likewise
 import trio  # noqa: F401 - likewise
 from hypothesis import Phase, is_hypothesis_test, settings
 

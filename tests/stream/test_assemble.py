@@ -157,3 +157,11 @@ def test_a_cut_without_anything_visible_gives_nothing(chunks: tuple[Chunk, ...])
 def test_the_stream_of_an_answer_holds_none_of_its_text(chunks: list[Chunk]) -> None:
     stream = compact([Frame(0, tuple(chunks))], assembled(*chunks).message.content)
     assert all(isinstance(lane.text, int) or lane.text == "" for lane in stream.lanes)
+
+
+def test_what_was_cut_off_knows_who_spoke_and_what_it_cost() -> None:
+    frames = [Frame(0, (TextDelta("so"), UsageChunk(Usage(input_tokens=3))))]
+    cut = interrupted(frames, provider="p", model="m")
+    assert cut is not None
+    assert (cut.message.provider, cut.message.model) == ("p", "m")
+    assert cut.usage == Usage(input_tokens=3)
