@@ -19,11 +19,11 @@ from trioloop.tools import tool
 class Person:
     """Answers every question alike."""
 
-    def __init__(self, answer: bool | Exception) -> None:
+    def __init__(self, answer: bool | str | Exception) -> None:
         self.answer = answer
         self.asked: list[tuple[CallId, str]] = []
 
-    async def ask(self, agent: AgentHandle, call: CallId, question: str) -> bool:
+    async def ask(self, agent: AgentHandle, call: CallId, question: str) -> bool | str:
         self.asked.append((call, question))
         await trio.sleep(3)
         if isinstance(self.answer, Exception):
@@ -84,6 +84,7 @@ async def test_stages_follow_each_other_from_the_outside_in_and_out() -> None:
     [
         (True, None, "1.0"),
         (False, "TOOL_DENIED", "refused"),
+        ("Not before noon.", "TOOL_DENIED", "Not before noon."),
         (OSError("gone"), "TOOL_DENIED", "failed"),
         (None, "TOOL_DENIED", "nobody is here to be asked: May it nap?"),
     ],
