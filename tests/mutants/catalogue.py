@@ -3,6 +3,7 @@
 from tests.mutants.mutant import Mutant
 from tests.mutants.of_agents import AGENTS
 from tests.mutants.of_calls import CALLS
+from tests.mutants.of_chains import CHAINS
 from tests.mutants.of_decisions import DECISIONS
 from tests.mutants.of_drivers import DRIVERS
 from tests.mutants.of_folds import FOLDS
@@ -28,6 +29,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *REQUESTS,
     *TURNS,
     *STEPS,
+    *CHAINS,
     *DRIVERS,
     *AGENTS,
     *POOLS,
