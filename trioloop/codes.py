@@ -96,8 +96,7 @@ TOOL_CODES: Mapping[ToolCode, CallCode] = {
     ),
     "TOOL_OUTCOME_UNKNOWN": CallCode(
         "The process ended after the call was dispatched; repair says so (D4).",
-        "Look at what it may have done. Where doing it twice is harmless, declare the tool "
-        '`effects="idempotent"` and resume with `rerun=True`.',
+        "Look at what it may have done before it is asked for again; the model is told so, too.",
         "perhaps",
     ),
     "TOOL_ABORTED": CallCode(
