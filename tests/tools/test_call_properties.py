@@ -135,7 +135,11 @@ class Generated:
         assert isinstance(call, ToolCallStarted)
         assert call.call == result.call
         cut_off = ("TOOL_ABORTED_BEFORE_DISPATCH", "TOOL_ABORTED", "TOOL_RESULT_WITHHELD")
-        if result.code not in cut_off:
+        if result.code == "UNKNOWN_TOOL":  # its tool was removed while its policy was asked
+            assert self.policies
+            assert index not in self.started
+            assert any(self.batch[other].removes for other in self.started)
+        elif result.code not in cut_off:
             failed = "TOOL_FAILED" if work.fails else None
             denied = work.denied and self.policies
             assert result.code == ("TOOL_DENIED" if denied else failed)
