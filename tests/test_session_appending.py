@@ -1,13 +1,18 @@
 """Appending to a live log: all or nothing, in order, told to observers afterwards (D1)."""
 
+from collections.abc import Sequence
+
 import pytest
 import trio
 from trio.testing import MockClock
 
 from trioloop.errors import EventEncodingError, GrammarError
 from trioloop.events import Event, EventData, TurnStarted, event
+from trioloop.limits import Limits
 from trioloop.log.fold import fold
 from trioloop.messages import Json
+from trioloop.ports import Append, CommitAnswer
+from trioloop.store import MemoryStore
 from trioloop.testing import ScriptedModel, open_test_runtime
 
 
@@ -17,6 +22,19 @@ class Note(EventData):
 
     text: str
     more: dict[str, Json] | None = None
+
+
+class RecordingStore(MemoryStore):
+    """A store that remembers how many events each of its transactions had."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    async def commit(self, appends: Sequence[Append]) -> list[CommitAnswer]:
+        """Write."""
+        self.sizes.append(sum(len(one.rows) for one in appends))
+        return await super().commit(appends)
 
 
 async def test_an_append_gives_the_events_with_their_places(autojump_clock: MockClock) -> None:
@@ -135,3 +153,19 @@ async def test_an_observer_removed_while_it_is_told_hears_no_further_event(
         registration = session.observe(once)
         session.append(Note("a"), Note("b"))
         assert len(told) == 1
+
+
+async def test_an_append_is_one_transaction_however_small_those_are(
+    autojump_clock: MockClock,
+) -> None:
+    store = RecordingStore()
+    async with open_test_runtime(
+        model=ScriptedModel([]), store=store, limits=Limits(commit_events_max=1)
+    ) as runtime:
+        session = (await runtime.create_agent("a")).session
+        await session.checkpoint()
+        before = len(store.sizes)
+        session.append(Note("a"), Note("b"))
+        session.append(Note("c"))
+        await session.checkpoint()
+        assert store.sizes[before:] == [2, 1]

@@ -7,6 +7,7 @@ import trio
 from trio.testing import MockClock
 
 from tests.agent.reading import admitted, ends, pass_waits, pending, reasons, status
+from trioloop.agent import asking
 from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Settled
 from trioloop.chunks import Usage
@@ -20,6 +21,7 @@ from trioloop.errors import (
 )
 from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import Decision, PreStep, Reject, TurnStopping
+from trioloop.ids import MessageId
 from trioloop.messages import user_message
 from trioloop.testing import Answer, Fail, ScriptedModel, Stall, Text, Wait, open_test_runtime
 
@@ -268,6 +270,39 @@ async def test_a_cancelled_ask_never_drops_what_others_sent(autojump_clock: Mock
                 agent.followup("other")
         await agent.wait_idle()
         assert pending(agent) == ["other"]
+
+
+async def test_a_cancelled_ask_takes_back_its_own_message_alone(autojump_clock: MockClock) -> None:
+    async with open_test_runtime(model=ScriptedModel([[Wait(5), Text("1")]])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.followup("first")
+        agent.followup("other")
+        with trio.move_on_after(1):
+            await agent.ask("asked")
+        assert pending(agent) == ["other"]
+
+
+async def test_an_ask_cancelled_as_its_message_is_dropped_cancels_nobodys_turn(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_test_runtime(model=ScriptedModel([[Wait(5), Text("1")]])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.followup("first")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(agent.ask, "asked")
+            await trio.sleep(1)
+            nursery.cancel_scope.cancel()
+            agent.inbox.clear()
+        await agent.wait_idle()
+        assert reasons(agent) == ["completed"]
+
+
+def test_the_first_outcome_of_a_message_stands() -> None:
+    answer = asking.Answer()
+    answer.give(DiscardedError(MessageId("m1"), "canceled"))
+    answer.give(ParkedError("too late"))
+    with pytest.raises(DiscardedError):
+        trio.run(answer.wait)
 
 
 async def test_a_cancelled_ask_may_leave_message_and_turn_alone(autojump_clock: MockClock) -> None:

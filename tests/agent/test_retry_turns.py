@@ -7,7 +7,7 @@ from trio.testing import MockClock
 from tests.agent.listening import retrying
 from tests.agent.reading import ends, facts, reasons, said, types
 from trioloop.agent.notifications import Settled, TurnFailed
-from trioloop.events import TurnStarted
+from trioloop.events import Event, StepEnded, TurnStarted
 from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import AttemptFailed, Decision, Enter, PreStep, Retry
 from trioloop.limits import Limits
@@ -165,3 +165,18 @@ async def test_a_fresh_turn_may_follow_retries_in_the_step(autojump_clock: MockC
         settled = await agent.ask("one")
         assert settled.code == "AUTH"
     assert counts == [0, 1, 2]
+
+
+async def test_a_cancel_as_the_step_ends_outranks_a_retry_turn(autojump_clock: MockClock) -> None:
+    def observe(event: Event) -> None:
+        if isinstance(event.data, StepEnded):
+            agent.cancel("observer")
+
+    model = ScriptedModel([Fail("SERVER")])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.request_error.add(retrying(fresh_turn=True))
+        agent.session.observe(observe)
+        settled = await agent.ask("one")
+        assert (settled.reason, settled.cause, settled.turns) == ("aborted", "observer", (1,))
+        assert len(model.requests) == 1

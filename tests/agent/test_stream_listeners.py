@@ -120,3 +120,23 @@ async def test_the_usage_of_attempts_that_gave_no_answer_counts(autojump_clock: 
         assert settled.usage == Usage(input_tokens=11, output_tokens=22)
         (attempt,) = facts(agent, AssistantAttemptLogged)
         assert attempt.usage == Usage(input_tokens=1, output_tokens=2)
+
+
+async def test_no_stream_is_entered_behind_a_cancel_that_a_listener_came_through(
+    autojump_clock: MockClock,
+) -> None:
+    async def slow(request: StreamRequest, next: Next[ChunkStream]) -> ChunkStream:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(5)
+        return await next()
+
+    model = ScriptedModel([])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.stream.add(slow)
+        agent.followup("one")
+        await trio.sleep(1)
+        agent.cancel("why")
+        await agent.wait_idle()
+        assert model.requests == []
+        assert [one.sent for one in facts(agent, AssistantAttemptLogged)] == [False]

@@ -8,7 +8,15 @@ import trio
 from trio.testing import MockClock
 
 from trioloop.errors import HookMisuseError, HookTimeoutError, InvalidInputError
-from trioloop.hooks.dispatch import Next, Serial, Waterfall, raised_by, run_serial, run_waterfall
+from trioloop.hooks.dispatch import (
+    Next,
+    Serial,
+    Waterfall,
+    ask_waterfall,
+    raised_by,
+    run_serial,
+    run_waterfall,
+)
 
 
 def make_hook() -> Waterfall[str, str]:
@@ -343,3 +351,23 @@ async def test_a_serial_dispatch_uses_the_listeners_of_its_beginning() -> None:
     assert asked == []
     await run_serial([wide, narrow], "second")
     assert asked == ["second"]
+
+
+async def test_an_answer_is_told_as_that_of_whoever_changed_it_last() -> None:
+    hook = make_hook()
+
+    @hook
+    async def passing(payload: str, next: Next[str]) -> str:
+        return await next()
+
+    @hook
+    async def changing(payload: str, next: Next[str]) -> str:
+        return f"{await next()}, changed"
+
+    @hook
+    async def inner(payload: str, next: Next[str]) -> str:
+        return f"{await next()}, inner"
+
+    answered = await ask_waterfall([hook], "p", default)
+    assert answered.answer == "default, inner, changed"
+    assert (answered.by or "").endswith("changing")

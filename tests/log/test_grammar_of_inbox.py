@@ -142,3 +142,27 @@ def test_a_fork_may_be_younger_than_what_it_inherits() -> None:
     parent.add(InboxSpliced("next-turn", 0, 1, outcome="canceled"))
     own = Event(0, 9_999, changed(OPENED, session="f", parent="paris", fork_seq=2))
     check([own, *parent.events[1:]])
+
+
+def test_a_later_boundary_claims_nothing_for_a_turn_that_next_step_alone_opened() -> None:
+    writer = LogWriter()
+    writer.add(sent("next-step", "s"), TurnStarted(1), InboxSpliced("next-step", 0, 1))
+    writer.step_of_calls(2)
+    writer.add(sent("next-turn", "t"))
+    with pytest.raises(GrammarError, match="one claim of next-turn"):
+        writer.add(InboxSpliced("next-turn", 0, 1))
+
+
+def test_a_message_is_restored_to_the_head_of_its_list_and_nowhere_else() -> None:
+    back = PendingMessage(user_message("text of m1", id="m1"), restored=True)
+    writer = turn()
+    writer.add(sent("next-turn", "m2"))
+    with pytest.raises(GrammarError, match="R5"):
+        writer.add(InboxSpliced("next-turn", 1, inserted=(back,)))
+    writer.add(InboxSpliced("next-turn", 0, inserted=(back,)))
+
+
+def test_a_message_that_is_pending_is_not_restored() -> None:
+    back = PendingMessage(user_message("text of m1", id="m1"), restored=True)
+    with pytest.raises(GrammarError, match="R5"):
+        waiting().add(InboxSpliced("next-turn", 0, inserted=(back,)))

@@ -23,6 +23,7 @@ from tests.log.writing import (
     FAILED,
     OTHER_CONFIG,
     UNSENT,
+    LogWriter,
     Note,
     answer,
     changed,
@@ -238,10 +239,27 @@ def test_only_a_turn_whose_attempt_failed_is_repeated() -> None:
         writer.add(TurnStarted(2, retry_of=1))
 
 
+def _first_node(writer: LogWriter) -> int:
+    return next(node for node, _ in writer.state.surface.nodes)
+
+
 def test_the_history_is_not_replaced_while_a_request_is_under_way() -> None:
-    for situation in (step, admitted, calling, answered, step_failed):
+    for situation in (admitted, calling, answered, step_failed):
+        writer = situation()
+        node = _first_node(writer)
         with pytest.raises(GrammarError):
-            situation().add(user("sum", replaces=(6, 6)))
+            writer.add(user("sum", replaces=(node, node)))
+    writer = turn_failed()
+    node = _first_node(writer)
+    writer.add(user("sum", replaces=(node, node)))
+
+
+def test_the_history_is_not_replaced_in_the_midst_of_an_admission() -> None:
+    writer = results_owed()
+    nodes = [node for node, _ in writer.state.surface.nodes]
+    writer.add(StepStarted(1, 2))
+    with pytest.raises(GrammarError):
+        writer.add(user("sum", replaces=(nodes[0], nodes[-1])))
 
 
 def test_a_rewritten_result_keeps_all_but_its_content() -> None:
@@ -260,3 +278,23 @@ def test_a_rewritten_result_keeps_all_but_its_content() -> None:
     writer.add(good)
     with pytest.raises(GrammarError):
         writer.add(ToolResultLogged(A.call, (TextBlock("again"),), replaces=first))
+
+
+@pytest.mark.parametrize("reason", ["aborted", "interrupted"])
+def test_a_turn_that_did_not_end_in_its_failure_is_not_repeated(reason: str) -> None:
+    writer = step_failed()
+    writer.add(ended(1, reason))
+    with pytest.raises(GrammarError, match="R2"):
+        writer.add(TurnStarted(2, retry_of=1))
+
+
+def test_a_call_that_was_cut_does_not_start() -> None:
+    with pytest.raises(GrammarError, match="P14"):
+        cut().add(started(A))
+
+
+def test_a_turn_does_not_end_well_while_results_are_owed() -> None:
+    writer = results_owed()
+    with pytest.raises(GrammarError, match="R7"):
+        writer.add(ended(1))
+    writer.add(ended(1, "aborted"))

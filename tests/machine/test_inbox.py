@@ -176,6 +176,22 @@ def test_what_a_turn_did_not_admit_is_restored_once() -> None:
     assert restore(writer.state, 7) == ()
 
 
+def test_what_an_open_turn_has_claimed_is_not_restored() -> None:
+    writer = waiting()
+    writer.open_turn()
+    assert restore(writer.state, 1) == ()
+
+
+def test_what_another_turn_did_not_admit_stays_where_it_is() -> None:
+    writer = LogWriter()
+    for number, id in enumerate(("m1", "m2"), 1):
+        writer.open_turn(id)
+        left = (Unadmitted(MessageId(id), "next-turn", "blocked"),)
+        writer.add(type(ended(1))(number, "blocked", code="NO", unadmitted=left))
+    (back,) = restore(writer.state, 1)
+    assert [one.message.id for one in back.inserted] == ["m1"]
+
+
 def test_a_message_is_found_where_it_stands() -> None:
     found = inbox("AB", "x").find("B")
     assert found is not None

@@ -78,3 +78,17 @@ def test_skipped_calls_are_recorded_behind_those_that_ran() -> None:
     plan.end(0)
     assert [plan.record() for _ in range(3)] == [0, 1, 2]
     assert not plan.may_record
+
+
+def test_nothing_starts_beside_a_call_that_became_a_barrier() -> None:
+    plan = Plan(2, 2)
+    plan.start("concurrent")
+    plan.run("barrier")
+    assert not plan.may_start
+
+
+def test_others_start_beside_a_call_that_is_no_barrier_any_more() -> None:
+    plan = Plan(2, 2)
+    plan.start("barrier")
+    plan.run("concurrent")
+    assert plan.may_start

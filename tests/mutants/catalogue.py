@@ -2,6 +2,7 @@
 
 from tests.mutants.mutant import Mutant
 from tests.mutants.of_agents import AGENTS
+from tests.mutants.of_bodies import BODIES
 from tests.mutants.of_calls import CALLS
 from tests.mutants.of_chains import CHAINS
 from tests.mutants.of_decisions import DECISIONS
@@ -34,5 +35,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *AGENTS,
     *POOLS,
     *CALLS,
+    *BODIES,
     *HOMES,
 )

@@ -306,4 +306,30 @@ AGENTS = (
         "if isinstance(last, _Stretch):",
         ("tests/agent/test_watch.py::test_a_runtimes_watch_hears_agents_that_stream_at_once",),
     ),
+    Mutant(
+        "a cancelled ask drops what others sent",
+        "I6",
+        "trioloop/agent/agent.py",
+        "                self.inbox.remove(id)\n",
+        "                self.inbox.clear()\n",
+        ("tests/agent/test_ask.py::test_a_cancelled_ask_takes_back_its_own_message_alone",),
+    ),
+    Mutant(
+        "a cancelled ask cancels a turn that isn't its own",
+        "I6",
+        "trioloop/agent/agent.py",
+        "        elif claimed:\n",
+        "        else:\n",
+        (
+            "tests/agent/test_ask.py::test_an_ask_cancelled_as_its_message_is_dropped_cancels_nobodys_turn",
+        ),
+    ),
+    Mutant(
+        "the last outcome stands",
+        "I6",
+        "trioloop/agent/asking.py",
+        "        if self._outcome is None:\n            self._outcome = outcome",
+        "        if True:\n            self._outcome = outcome",
+        ("tests/agent/test_ask.py::test_the_first_outcome_of_a_message_stands",),
+    ),
 )

@@ -330,4 +330,60 @@ CALLS = (
         "            pass\n",
         ("tests/tools/test_call_ends.py::test_what_a_body_says_after_its_end_is_dropped",),
     ),
+    Mutant(
+        "guards see the arguments before policy changed them",
+        "T4",
+        "trioloop/tools/call.py",
+        "policies.ask_guards(tools, answer.request)",
+        "policies.ask_guards(tools, self._as_request())",
+        (
+            "tests/tools/test_policies_see_what_counts.py::test_guards_see_the_arguments_as_a_policy_changed_them",
+        ),
+    ),
+    Mutant(
+        "a withheld result adds its contexts",
+        "T9",
+        "trioloop/tools/call.py",
+        "            self._given.contexts.clear()\n",
+        "            pass\n",
+        (
+            "tests/tools/test_policies_see_what_counts.py::test_a_withheld_result_adds_none_of_its_body_s_contexts",
+        ),
+    ),
+    Mutant(
+        "the policy's contexts come before the body's",
+        "T7",
+        "trioloop/tools/call.py",
+        "(*outcome.additional_contexts, *contexts)",
+        "(*contexts, *outcome.additional_contexts)",
+        (
+            "tests/tools/test_call_order.py::test_contexts_of_body_wrapper_and_policy_come_in_that_order",
+        ),
+    ),
+    Mutant(
+        "arguments have no limit",
+        "G12",
+        "trioloop/tools/call.py",
+        "        if len(raw) > bytes_max:\n",
+        "        if False:\n",
+        ("tests/tools/test_call_ends.py::test_arguments_that_are_too_long_are_refused",),
+    ),
+    Mutant(
+        "a read-only body waits for the gate",
+        "D2",
+        "trioloop/tools/call.py",
+        'if tool.effects != "read-only":',
+        "if True:",
+        ("tests/tools/test_call_order.py::test_a_call_that_only_reads_waits_for_no_gate",),
+    ),
+    Mutant(
+        "no last look behind a pre-policy",
+        "R8",
+        "trioloop/tools/policies.py",
+        "    await trio.lowlevel.checkpoint_if_cancelled()  # a last look, before the call may run",
+        "    # a last look, before the call may run",
+        (
+            "tests/tools/test_policies_see_what_counts.py::test_a_call_whose_policy_came_through_a_cancel_is_not_dispatched",
+        ),
+    ),
 )

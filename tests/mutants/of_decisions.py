@@ -339,4 +339,28 @@ DECISIONS = (
             "tests/machine/test_backoff.py::test_a_wait_that_the_provider_asks_for_is_kept_to_the_second",
         ),
     ),
+    Mutant(
+        "a turn is restored twice",
+        "R5",
+        "trioloop/machine/inbox.py",
+        'fate.turn == turn and fate.status == "unadmitted"',
+        "fate.turn == turn",
+        ("tests/machine/test_inbox.py::test_what_an_open_turn_has_claimed_is_not_restored",),
+    ),
+    Mutant(
+        "any turn's messages are restored",
+        "R5",
+        "trioloop/machine/inbox.py",
+        'fate.turn == turn and fate.status == "unadmitted"',
+        'fate.status == "unadmitted"',
+        ("tests/machine/test_inbox.py::test_what_another_turn_did_not_admit_stays_where_it_is",),
+    ),
+    Mutant(
+        "a call that became a barrier keeps its old mode",
+        "T1",
+        "trioloop/machine/plan.py",
+        '        self._held += 1\n        self._barrier = mode == "barrier"\n',
+        "        self._held += 1\n",
+        ("tests/machine/test_plan.py::test_nothing_starts_beside_a_call_that_became_a_barrier",),
+    ),
 )

@@ -309,4 +309,70 @@ GRAMMAR = (
         '    if False:\n        refuse(event, "D6"',
         ("tests/log/test_grammar_of_inbox.py::test_a_fork_forgets_the_whole_of_a_list",),
     ),
+    Mutant(
+        "a call that was cut starts",
+        "P14",
+        "trioloop/log/grammar.py",
+        "    if step.is_cut:\n",
+        "    if False:\n",
+        ("tests/log/test_grammar_of_steps.py::test_a_call_that_was_cut_does_not_start",),
+    ),
+    Mutant(
+        "a turn ends well though results are owed",
+        "R7",
+        "trioloop/log/grammar.py",
+        '    if turn.owed == "results":\n',
+        "    if False:\n",
+        (
+            "tests/log/test_grammar_of_steps.py::test_a_turn_does_not_end_well_while_results_are_owed",
+        ),
+    ),
+    Mutant(
+        "a turn that went well is repeated",
+        "R2",
+        "trioloop/log/grammar.py",
+        'state.last_turn.reason != "error" or not state.chain_failures',
+        "not state.chain_failures",
+        (
+            "tests/log/test_grammar_of_steps.py::test_a_turn_that_did_not_end_in_its_failure_is_not_repeated",
+        ),
+    ),
+    Mutant(
+        "the history is rewritten under a request",
+        "G2",
+        "trioloop/log/phases.py",
+        "Phase.ADMITTED: _admitting({}),",
+        "Phase.ADMITTED: _admitting({UserMessageLogged: (Phase.ADMITTED,)}),",
+        (
+            "tests/log/test_grammar_of_steps.py::test_the_history_is_not_replaced_while_a_request_is_under_way",
+        ),
+    ),
+    Mutant(
+        "a later boundary claims next-turn",
+        "R7",
+        "trioloop/log/inbox_grammar.py",
+        "if turn.took_next_turn or event.seq > turn.start_seq + 2:",
+        "if turn.took_next_turn:",
+        (
+            "tests/log/test_grammar_of_inbox.py::test_a_later_boundary_claims_nothing_for_a_turn_that_next_step_alone_opened",
+        ),
+    ),
+    Mutant(
+        "a message is restored anywhere",
+        "R5",
+        "trioloop/log/inbox_grammar.py",
+        "if data.start != 0 or fate.list != data.list:",
+        "if fate.list != data.list:",
+        (
+            "tests/log/test_grammar_of_inbox.py::test_a_message_is_restored_to_the_head_of_its_list_and_nowhere_else",
+        ),
+    ),
+    Mutant(
+        "an admitted message is restored",
+        "R5",
+        "trioloop/log/inbox_grammar.py",
+        'if fate is None or not (fate.status == "unadmitted" or is_fresh):',
+        "if fate is None:",
+        ("tests/log/test_grammar_of_inbox.py::test_a_message_that_is_pending_is_not_restored",),
+    ),
 )

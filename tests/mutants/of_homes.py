@@ -279,4 +279,44 @@ HOMES = (
         "        with trio.CancelScope(shield=True):\n            for model in models:",
         ("tests/runtime/test_one_time_for_all.py::test_a_hanging_store_holds_up_leaving_once",),
     ),
+    Mutant(
+        "a full transaction has no limit",
+        "D2",
+        "trioloop/store/writer.py",
+        "            if room <= 0:\n                break\n",
+        "",
+        (
+            "tests/store/test_writer.py::test_a_transaction_that_is_exactly_full_takes_nobody_else_s",
+        ),
+    ),
+    Mutant(
+        "rows of a failed commit are lost",
+        "D3",
+        "trioloop/store/writer.py",
+        "                if journal.has_rows:\n                    self.note(journal)\n",
+        "                pass\n",
+        (
+            "tests/store/test_writer_failures.py::test_what_is_appended_while_a_store_recovers_is_committed_unasked",
+        ),
+    ),
+    Mutant(
+        "a store is not closed under a cancelled host",
+        "R9",
+        "trioloop/runtime/lifetime.py",
+        "        with trio.CancelScope(shield=True, deadline=closing.closed_by):\n"
+        "            await store.aclose()",
+        "        with trio.CancelScope(deadline=closing.closed_by):\n"
+        "            await store.aclose()",
+        ("tests/runtime/test_leaving.py::test_a_store_is_closed_under_a_cancelled_host",),
+    ),
+    Mutant(
+        "an application's exception comes out in our own layers",
+        "R10",
+        "trioloop/runtime/lifetime.py",
+        "        return left_with or _without_layers(layered)\n",
+        "        return layered\n",
+        (
+            "tests/runtime/test_leaving.py::test_a_cancel_that_comes_as_the_block_ends_comes_out_alone",
+        ),
+    ),
 )

@@ -128,4 +128,14 @@ HOOKS = (
             "tests/hooks/test_waterfall.py::test_a_serial_listener_that_raises_stops_the_rest_and_is_named",
         ),
     ),
+    Mutant(
+        "an answer of a listener is the inner one's",
+        "H3",
+        "trioloop/hooks/dispatch.py",
+        "if answer is not self._answer:",
+        "if self._answer is _NOTHING_YET:",
+        (
+            "tests/hooks/test_waterfall.py::test_an_answer_is_told_as_that_of_whoever_changed_it_last",
+        ),
+    ),
 )

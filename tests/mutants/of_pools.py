@@ -274,4 +274,14 @@ POOLS = (
             "tests/tools/test_registry.py::test_first_denial_counts_and_wider_guards_are_asked_first",
         ),
     ),
+    Mutant(
+        "no last look behind the wait for a place",
+        "T9",
+        "trioloop/tools/pool.py",
+        "            await place.take()\n        await trio.lowlevel.checkpoint_if_cancelled()\n",
+        "            await place.take()\n",
+        (
+            "tests/tools/test_pool_places.py::test_a_call_that_was_handed_a_place_as_it_was_cancelled_does_not_run",
+        ),
+    ),
 )

@@ -234,4 +234,70 @@ REQUESTS = (
         "0",
         ("tests/agent/test_stream_listeners.py::test_times_and_chunks_are_kept_exactly",),
     ),
+    Mutant(
+        "a stream is read on behind its finish",
+        "P1",
+        "trioloop/agent/attempt.py",
+        "        if attempt.finish is not None:\n            return\n\n\ndef _settle",
+        "\n\ndef _settle",
+        ("tests/agent/test_adapters.py::test_nothing_is_read_behind_a_whole_answer",),
+    ),
+    Mutant(
+        "a truncated stream hides a swallowed cancel",
+        "R8",
+        "trioloop/agent/attempt.py",
+        "        await trio.lowlevel.checkpoint()  # the adapter may have swallowed our cancel\n",
+        "",
+        (
+            "tests/agent/test_adapters.py::test_a_stream_that_ends_in_place_of_the_cancel_tells_no_failure",
+        ),
+    ),
+    Mutant(
+        "no last look between frames",
+        "P9",
+        "trioloop/agent/attempt.py",
+        "        await trio.lowlevel.checkpoint_if_cancelled()\n        if attempt.finish",
+        "        if attempt.finish",
+        (
+            "tests/agent/test_adapters.py::test_no_frame_behind_a_cancel_is_kept_however_quick_it_comes",
+        ),
+    ),
+    Mutant(
+        "the usage of a cancelled attempt is lost",
+        "E3",
+        "trioloop/agent/attempt.py",
+        "sent=attempt.sent, usage=attempt.usage",
+        "sent=attempt.sent",
+        ("tests/agent/test_adapters.py::test_what_a_cancelled_attempt_cost_is_kept",),
+    ),
+    Mutant(
+        "a wire id may come twice in a history",
+        "G4",
+        "trioloop/agent/attempt.py",
+        "used_wire_ids=state.wire_ids",
+        "used_wire_ids=()",
+        (
+            "tests/agent/test_adapters.py::test_a_wire_id_that_an_earlier_answer_has_becomes_our_own",
+        ),
+    ),
+    Mutant(
+        "no last look before the stream is entered",
+        "P8",
+        "trioloop/agent/attempt.py",
+        "    await trio.lowlevel.checkpoint_if_cancelled()\n    async with AsyncExitStack()",
+        "    async with AsyncExitStack()",
+        (
+            "tests/agent/test_stream_listeners.py::test_no_stream_is_entered_behind_a_cancel_that_a_listener_came_through",
+        ),
+    ),
+    Mutant(
+        "the end of a stream is told before its event",
+        "H5",
+        "trioloop/agent/attempt.py",
+        "StreamEnded(event.seq, outcome",
+        "StreamEnded(event.seq - 1, outcome",
+        (
+            "tests/agent/test_paths_of_streams.py::test_the_end_of_a_stream_is_told_behind_its_durable_event",
+        ),
+    ),
 )

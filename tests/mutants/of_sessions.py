@@ -239,4 +239,16 @@ SESSIONS = (
             "tests/test_prompt_sections.py::test_the_first_prompt_stands_in_the_head_whatever_the_model_takes",
         ),
     ),
+    Mutant(
+        "an append is two transactions",
+        "P1",
+        "trioloop/session.py",
+        "            self._journal.append(payloads)\n        if self._warn_at",
+        "            for payload in payloads:\n"
+        "                self._journal.append([payload])\n"
+        "        if self._warn_at",
+        (
+            "tests/test_session_appending.py::test_an_append_is_one_transaction_however_small_those_are",
+        ),
+    ),
 )

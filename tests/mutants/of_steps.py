@@ -273,4 +273,12 @@ STEPS = (
         'insert(session.state.inbox, "next-turn", pending)',
         ("tests/agent/test_added_contexts.py::test_contexts_join_the_next_step_in_model_order",),
     ),
+    Mutant(
+        "a failure of the store in a call is the scheduler's",
+        "D3",
+        "trioloop/agent/step.py",
+        "    except StoreError:\n        raise\n    except Exception as error:  # bodies",
+        "    except Exception as error:  # bodies",
+        ("tests/agent/test_store_failures.py",),
+    ),
 )

@@ -141,6 +141,37 @@ async def test_a_hosts_cancel_closes_turns_as_host_cancelled(autojump_clock: Moc
         assert agent.session.durable_seq == agent.session.seq
 
 
+async def test_a_store_is_closed_under_a_cancelled_host(autojump_clock: MockClock) -> None:
+    closed: list[bool] = []
+
+    class SlowToClose(MemoryStore):
+        async def aclose(self) -> None:
+            await trio.sleep(0.1)
+            await super().aclose()
+            closed.append(True)
+
+    with trio.move_on_after(1) as host:
+        async with open_test_runtime(model=ScriptedModel([]), store=SlowToClose()) as runtime:
+            await runtime.create_agent("a")
+            await trio.sleep_forever()
+    assert host.cancelled_caught
+    assert closed == [True]
+
+
+async def test_a_cancel_that_comes_as_the_block_ends_comes_out_alone(
+    autojump_clock: MockClock,
+) -> None:
+    came: list[BaseException] = []
+    with trio.CancelScope() as host:
+        try:
+            async with open_test_runtime(model=ScriptedModel([])):
+                host.cancel()
+        except BaseException as error:
+            came.append(error)
+            raise
+    assert [type(error) for error in came] == [trio.Cancelled]
+
+
 async def test_a_nursery_around_the_runtime_may_cancel_it(autojump_clock: MockClock) -> None:
     agents: list[Agent] = []
 

@@ -115,6 +115,20 @@ async def test_a_full_transaction_leaves_the_rest_for_the_next_and_splits_no_app
         assert sizes == [{"paris": 3, "rome": 9}, {"paris": 2}]
 
 
+async def test_a_transaction_that_is_exactly_full_takes_nobody_else_s(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with writing(Limits(commit_events_max=2)) as world:
+        paris, rome = await world.journal("paris"), await world.journal("rome")
+        put(paris, 0, 1)
+        put(rome, 0)
+        await rome.checkpoint()
+        assert [[len(append.rows) for append in batch] for batch in world.store.transactions] == [
+            [2],
+            [1],
+        ]
+
+
 async def test_a_cancelled_checkpoint_leaves_its_events_on_their_way(
     autojump_clock: trio.testing.MockClock,
 ) -> None:

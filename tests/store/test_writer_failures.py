@@ -9,6 +9,7 @@ import trio.testing
 from tests.store.writing import OWNER, put, writing
 from trioloop.errors import FencedError, StoreFailedError
 from trioloop.ids import SessionId
+from trioloop.limits import Limits
 
 
 @pytest.mark.parametrize("fails_after_writing", [False, True])
@@ -142,3 +143,22 @@ async def test_a_release_that_is_cancelled_still_gives_the_lease_back_and_warns(
     record = caplog.records[0]
     assert record.levelno == logging.WARNING
     assert "session 'paris': events 0 to 0" in record.getMessage()
+
+
+async def test_what_is_appended_while_a_store_recovers_is_committed_unasked(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    async with writing(Limits(commit_age_s=3)) as world:
+        paris = await world.journal("paris")
+        world.store.error = OSError("broken")
+        put(paris, 0)
+        with pytest.raises(StoreFailedError):
+            await paris.checkpoint()
+        world.store.error, world.store.delay_s = None, 5
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.writer.retry)
+            await trio.sleep(1)
+            put(paris, 1)
+        assert paris.durable_seq == 0
+        await trio.sleep(60)
+        assert paris.durable_seq == 1

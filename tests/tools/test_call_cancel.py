@@ -191,3 +191,14 @@ async def test_a_body_that_swallows_its_cancel_is_shielded_named_and_counts(
     named = [record.getMessage() for record in caplog.records]
     assert len(named) == 5
     assert all("stubborn (call_1_1_0)" in line for line in named)
+
+
+async def test_the_first_of_two_cancels_is_the_one_that_is_told(autojump_clock: MockClock) -> None:
+    step = Step(grace_s=5)
+    step.tools.register(tool(effects="read-only", on_cancel="finish")(nap))
+    with trio.move_on_after(2):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(step.run, *naps(60))
+            await trio.sleep(1)
+            step.running[call_id(1, 1, 0)].cancel()
+    assert step.codes == ["TOOL_CANCELLED"]

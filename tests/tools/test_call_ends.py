@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import attrs
 import pytest
 import trio
 from trio.testing import MockClock
@@ -148,9 +149,15 @@ async def test_empty_arguments_mean_none(autojump_clock: MockClock) -> None:
 
 
 async def test_arguments_that_are_too_long_are_refused(autojump_clock: MockClock) -> None:
-    step = step_of(nap, arguments_bytes_max=100)
-    await step.run(("nap", '{"seconds": 1, "x": "' + "x" * 100 + '"}'))
-    assert step.codes == ["INVALID_ARGUMENTS"]
+    async def say(word: str) -> str:
+        """Say a word."""
+        return word
+
+    step = step_of(say, arguments_bytes_max=100)
+    await step.run(*[("say", {"word": "x" * length}) for length in (89, 90)])
+    assert [result.is_error for result in step.results] == [False, True]
+    assert step.codes == [None, "INVALID_ARGUMENTS"]
+    assert "100 bytes are allowed" in step.texts[1]
 
 
 async def test_no_call_of_an_answer_that_was_cut_runs(autojump_clock: MockClock) -> None:
@@ -310,3 +317,60 @@ async def test_many_calls_with_failures_keep_model_order_within_the_limit(
     await step.run(*[("mixed", {"index": index}) for index in range(200)])
     assert [int(result.call.rpartition("_")[2]) for result in step.results] == list(range(200))
     assert step.codes == [None if index % 5 else "TOOL_FAILED" for index in range(200)]
+
+
+async def test_what_a_body_says_after_its_end_is_dropped_though_its_result_waits(
+    autojump_clock: MockClock,
+) -> None:
+    kept: list[ToolContext] = []
+
+    async def keep(context: ToolContext) -> None:
+        """Keep the context."""
+        kept.append(context)
+
+    async def misuse() -> None:
+        """Speak for another call, which has ended and isn't recorded."""
+        await trio.sleep(1)
+        kept[0].report_progress("late")
+        kept[0].add_context("late")
+
+    step = step_of(keep, misuse)
+    await step.run(("misuse", {}), ("keep", {}))
+    assert step.codes == [None, None]
+    assert not step.progress
+    assert not step.contexts
+
+
+async def test_an_outcome_that_json_cannot_hold_hurts_no_other_call(
+    autojump_clock: MockClock,
+) -> None:
+    step = step_of(nap)
+
+    @step.hooks.execute
+    async def odd(request: CallRequest, next: Next[ToolOutcome]) -> ToolOutcome:
+        outcome = await next()
+        return attrs.evolve(outcome, meta={"kept": object()}) if outcome.value == 1 else outcome
+
+    await step.run(*naps(1, 2))
+    assert step.codes == ["TOOL_RESULT_UNENCODABLE", None]
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_each_call_has_its_result_though_the_scheduler_failed_to_record_one(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    step = step_of(nap)
+    append = step.session.append
+    failed: list[str] = []
+
+    def failing(*facts: Any) -> Any:
+        if isinstance(facts[0], ToolResultLogged) and len(failed) < times:
+            failed.append(facts[0].call)
+            raise RuntimeError("broken")
+        return append(*facts)
+
+    monkeypatch.setattr(type(step.session), "append", lambda _, *facts: failing(*facts))
+    with pytest.raises(RuntimeError, match="broken"):
+        await step.run(*naps(1, 9))
+    assert failed == ["call_1_1_0"] * times
+    assert step.codes == [None if times == 1 else "TOOL_INTERNAL", "TOOL_INTERNAL"]

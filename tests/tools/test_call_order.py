@@ -275,3 +275,17 @@ async def test_a_dispatch_tells_what_policy_changed_and_who(
     assert dispatch.by.endswith("shorter")
     assert isinstance(result, ToolResultLogged)
     assert step.texts == ["0.5"]
+
+
+async def test_a_call_that_only_reads_waits_for_no_gate(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = step_of(nap)
+
+    async def slow_gate(_: object) -> None:
+        await trio.sleep(5)
+
+    monkeypatch.setattr(type(step.session), "gate", slow_gate)
+    began = trio.current_time()
+    await step.run(*naps(1))
+    assert trio.current_time() - began == 1

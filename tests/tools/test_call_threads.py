@@ -109,10 +109,45 @@ async def test_a_thread_that_hangs_is_abandoned_named_and_replaced(
             other.tools.register(tool(effects="read-only")(hang))
             await other.run(("hang", {"wait": False}))
             assert other.texts == ["late"]
+            assert step.threads.strays  # it didn't have to wait for the one that hangs
 
             release.set()
             await until(lambda: not step.threads.strays, "the thread's end")
             services.cancel_scope.cancel()
+
+
+async def test_a_token_that_replaced_one_goes_when_the_abandoned_thread_ends() -> None:
+    release = threading.Event()
+    met = threading.Event()
+    inside: list[str] = []
+
+    @tool(effects="read-only")
+    def hang() -> None:
+        """Hang."""
+        release.wait(20)
+
+    @tool(effects="read-only")
+    def meet(name: str) -> None:
+        """Look for another one that runs at the same time."""
+        inside.append(name)
+        if len(inside) > 1:
+            met.set()
+        met.wait(0.1)
+        inside.remove(name)
+
+    step = Step(grace_s=0.01, tool_threads_max=1)
+    step.tools.register(hang)
+    with trio.move_on_after(0.1):
+        await step.run(("hang", {}))
+    assert step.codes == ["TOOL_ABANDONED"]
+    release.set()
+    await until(lambda: not step.threads.strays, "the thread's end")
+    other = Step()
+    other.threads = step.threads
+    other.tools.register(meet)
+    await other.run(("meet", {"name": "a"}), ("meet", {"name": "b"}))
+    assert other.codes == [None, None]
+    assert not met.is_set()
 
 
 async def test_only_so_many_abandoned_threads_are_replaced() -> None:

@@ -315,6 +315,26 @@ async def test_a_nested_body_that_may_finish_is_cancelled_when_its_grace_is_over
     assert step.codes == ["TOOL_ABORTED"]
 
 
+async def test_a_nested_body_outlives_no_grace_though_its_parent_is_shielded_by_then(
+    autojump_clock: MockClock,
+) -> None:
+    step = Step(grace_s=2)
+    step.tools.register(tool(effects="read-only", on_cancel="finish")(nap))
+
+    @tool(effects="read-only", on_cancel="finish")
+    async def parent(context: ToolContext) -> None:
+        """Make a call."""
+        await context.call_tools([NestedCall("nap", {"seconds": 60})])
+
+    step.tools.register(parent)
+    with trio.move_on_after(1) as scope:
+        await step.run(("parent", {}))
+    assert trio.current_time() - scope.deadline == 4  # the parent's grace, then the nested call's
+    assert [fact.code for fact in step.facts if isinstance(fact, NestedResultLogged)] == [
+        "TOOL_ABORTED"
+    ]
+
+
 async def test_calls_of_a_body_that_swallowed_its_cancel_do_not_run(
     autojump_clock: MockClock,
 ) -> None:

@@ -7,6 +7,8 @@ from trio.testing import MockClock
 
 from tests.tools.batches import Step, nap, naps, step_of
 from trioloop.events import ToolCallStarted
+from trioloop.hooks import CallRequest, Next
+from trioloop.ports import ToolOutcome
 from trioloop.tools import ToolContext, tool
 from trioloop.tools.places import Place, Places
 from trioloop.tools.pool import Call, run_calls
@@ -117,4 +119,27 @@ async def test_a_lent_place_is_others_until_the_block_is_left(autojump_clock: Mo
         nursery.start_soon(other.run, *naps(7))
     assert float(one.texts[0]) - began == 8
     assert trio.current_time() - began == 9
+    assert places.free == 1
+
+
+async def test_a_call_that_was_handed_a_place_as_it_was_cancelled_does_not_run(
+    autojump_clock: MockClock,
+) -> None:
+    places, asked = Places(1), list[str]()
+    step = step_of(nap)
+    step.places = places
+    await places.take()
+
+    @step.hooks.execute
+    async def around(request: CallRequest, next: Next[ToolOutcome]) -> ToolOutcome:
+        asked.append(request.call)
+        return await next()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(step.run, *naps(1))
+        await trio.sleep(1)
+        places.give()
+        nursery.cancel_scope.cancel()
+    assert step.codes == ["TOOL_ABORTED_BEFORE_DISPATCH"]
+    assert not asked
     assert places.free == 1
