@@ -126,6 +126,27 @@ async def test_a_failure_in_a_call_is_no_result_of_it(autojump_clock: MockClock)
         store.fails = False
 
 
+async def test_a_failure_that_a_body_meets_itself_is_no_fault_of_the_scheduler(
+    autojump_clock: MockClock,
+) -> None:
+    store = FaultyStore()
+
+    @tool(effects="read-only", on_cancel="finish")
+    async def publish() -> None:
+        """Tell others of this call once it is durable."""
+        store.fails = True
+        await agent.session.checkpoint()
+
+    model = ScriptedModel([ToolCall("publish"), Text("again")])
+    async with open_test_runtime(model=model, store=store, tools=[publish]) as runtime:
+        agent = await runtime.create_agent("a")
+        settled = await agent.ask("one")
+        assert (settled.reason, settled.code) == ("error", "STORE_FAILED")
+        store.fails = False
+        await agent.session.retry_store()
+        assert (await agent.ask("two")).text == "again"
+
+
 async def test_an_agent_goes_on_once_the_store_does(autojump_clock: MockClock) -> None:
     store = FaultyStore()
     async with open_test_runtime(

@@ -258,12 +258,4 @@ TURNS = (
             "tests/agent/test_cancel_anywhere.py::test_a_discarding_cancel_anywhere_leaves_nothing_pending",
         ),
     ),
-    Mutant(
-        "a retry turn outranks a cancel",
-        "R8",
-        "trioloop/agent/turn.py",
-        "if signal.cancelled:\n        return",
-        "if signal.cancelled and not isinstance(came, FreshTurn):\n        return",
-        ("tests/agent/test_retry_turns.py::test_a_cancel_as_the_step_ends_outranks_a_retry_turn",),
-    ),
 )

@@ -349,7 +349,7 @@ async def test_an_outcome_that_json_cannot_hold_hurts_no_other_call(
     @step.hooks.execute
     async def odd(request: CallRequest, next: Next[ToolOutcome]) -> ToolOutcome:
         outcome = await next()
-        return attrs.evolve(outcome, meta={"kept": object()}) if outcome.value == 1 else outcome
+        return attrs.evolve(outcome, meta={"kept": float("nan")}) if outcome.value == 1 else outcome
 
     await step.run(*naps(1, 2))
     assert step.codes == ["TOOL_RESULT_UNENCODABLE", None]
