@@ -29,7 +29,7 @@ async def run(effort: Effort) -> AsyncGenerator[Figure, None]:
         timings = await alternate(
             _spent_by(OURS, environment), _spent_by(BASELINE, environment), effort.runs
         )
-        yield compared(
+        figure = compared(
             NAME,
             "trioloop",
             timings,
@@ -38,6 +38,7 @@ async def run(effort: Effort) -> AsyncGenerator[Figure, None]:
             modules=await _modules(OURS, environment),
             baseline_modules=await _modules(BASELINE, environment),
         )
+    yield figure
 
 
 def _spent_by(code: str, environment: dict[str, str]) -> Timed:

@@ -57,7 +57,7 @@ class Remembered:
             return await _first_outcome(known, body)
         command = self._commands[key] = _Command(body)
         try:
-            command.outcome = await act()
+            outcome = command.outcome = await act()
         except WireError as error:
             command.outcome = error
             raise
@@ -67,7 +67,7 @@ class Remembered:
             command.done.set()
             while len(self._commands) > self._commands_max:
                 self._commands.popitem(last=False)
-        return command.outcome
+        return outcome
 
 
 async def _first_outcome(command: _Command, body: bytes) -> Result:

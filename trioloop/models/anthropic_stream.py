@@ -228,8 +228,10 @@ def _add_members(whole: Object, delta: Object) -> None:
         if name == "type":
             continue
         before = whole.get(name)
-        both_texts = isinstance(before, str) and isinstance(value, str)
-        whole[name] = before + value if both_texts else value
+        if isinstance(before, str) and isinstance(value, str):
+            whole[name] = before + value
+        else:
+            whole[name] = value
 
 
 def _complete_input(block: _Block) -> bool:

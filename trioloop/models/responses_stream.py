@@ -65,16 +65,16 @@ class ResponsesReader(AnswerReader):
     def _read_id(self, response: Object) -> None:
         self._response_id = self._response_id or string(response.get("id"))
 
-    def _read_whole(self, response: Object) -> None:
-        if response.get("error"):
-            raise self._error(response)
-        self._read_id(response)
-        for item, told in self._items.matched(objects(response.get("output"))):
+    def _read_whole(self, payload: Object) -> None:
+        if payload.get("error"):
+            raise self._error(payload)
+        self._read_id(payload)
+        for item, told in self._items.matched(objects(payload.get("output"))):
             self._complete(item, told)
-        self._tell_usage(read_usage(response.get("usage")))
-        status = string(response.get("status"))
+        self._tell_usage(read_usage(payload.get("usage")))
+        status = string(payload.get("status"))
         self._stop_word = status if status in _ENDS else ""
-        self._why_incomplete = string(an_object(response.get("incomplete_details")).get("reason"))
+        self._why_incomplete = string(an_object(payload.get("incomplete_details")).get("reason"))
 
     def _read_item(self, index: object, told: Object, step: str) -> None:
         item = self._items.of_item(index, told)

@@ -76,7 +76,7 @@ Stop: TypeAlias = Waiting | Ended | Failed
 class _Resumable(Protocol):
     """What every snapshot of a paused program is to us."""
 
-    def resume(self, answer: Any) -> Any: ...
+    def resume(self, answer: Any, /) -> Any: ...
 
 
 class Worker:
