@@ -1,6 +1,6 @@
 """Tries mutants: a copy of the checkout, one fault at a time in it, and the tests that must notice.
 
-The copy has what git would commit. The tests of each mutant run in a process of their own, forked
+The copy has the checkout's files. The tests of each mutant run in a process of their own, forked
 from one that has imported pytest and whatever else is expensive, but nothing of ours. One that
 takes longer than its limit is ended with all its processes, and counts as a fault noticed: that is
 how most faults of a scheduler show.
@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -31,6 +30,9 @@ from hypothesis import Phase, is_hypothesis_test, settings
 from tests.mutants.mutant import ROOT, Mutant
 
 TIME_LIMIT_S = 180
+_LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv", "__pycache__", ".*cache", ".hypothesis", "node_modules", "site"
+)
 SURVIVED = "SURVIVED"
 BROKEN = "BROKEN"
 
@@ -72,18 +74,9 @@ class Tried:
 @contextmanager
 def copied_checkout() -> Iterator[Path]:
     """A copy of the checkout in a temporary directory, compiled but for what changes in it."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
     with tempfile.TemporaryDirectory(prefix="trioloop-mutants-") as folder:
         copy = Path(folder).resolve()
-        for name in filter(None, listed.stdout.decode().split("\0")):
-            if (ROOT / name).is_file():
-                (copy / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, copy / name)
+        shutil.copytree(ROOT, copy, dirs_exist_ok=True, ignore=_LEFT_OUT)
         for room in ("trioloop", "tests"):
             # By hash: a mutant is written within the second, and may be as long as what was there.
             compileall.compile_dir(
