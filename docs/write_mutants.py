@@ -31,7 +31,7 @@ $ python -m tests.mutants --sample 20 --seed 7 --minutes 5
 $ python -m tests.mutants --write && python -m docs.write_mutants    # write down who noticed
 ```
 
-Each is put into a copy of what git would commit, and its tests run there in a process of their own.
+Each is put into a copy of the checkout, and its tests run there in a process of their own.
 A run that takes more than three minutes counts as noticed, as "hang in" the test that was running:
 that is how most faults of a scheduler show.
 
