@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 CI = Path(__file__).resolve().parent.parent / ".ci"
-SUITE = """
+SUITE_WITH_SKIPS = """
 import pytest
 
 @pytest.mark.skip(reason="no such server here")
@@ -26,7 +26,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What pytest prints of a suite with skips, run as CI runs it."""
     tmp_path = tmp_path_factory.mktemp("suite")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    (tmp_path / "test_suite.py").write_text(SUITE)
+    (tmp_path / "test_suite.py").write_text(SUITE_WITH_SKIPS)
     command = [sys.executable, "-m", "pytest", "-rsx", "--no-fold-skipped"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     log = tmp_path / "tests.log"

@@ -50,7 +50,9 @@ PARTS = (PendingMessage, Unadmitted, ToolDeclaration, CallConfig, Failure)
 def builtin() -> dict[str, type[EventData]]:
     """The events that the runtime itself writes, by wire name, in the order of the code."""
     return {
-        name: cls for name, cls in event_classes().items() if cls.__module__ == "trioloop.events"
+        name: cls
+        for name, cls in event_classes().items()
+        if cls.__module__ == "trioloop.events.facts"
     }
 
 

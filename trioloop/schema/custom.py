@@ -42,7 +42,7 @@ class Customs:
             return self._of_model(kind)
         if issubclass(kind, PurePath):
             return {"type": "string", "format": "path"}
-        raise NotImplementedError
+        raise NotImplementedError  # msgspec's word from a hook for a type that it doesn't know
 
     def _of_model(self, model: type[PydanticModel]) -> dict[str, Any]:
         prefix = re.sub(r"\W+", "_", f"{model.__module__}.{model.__qualname__}") + "_"
@@ -77,4 +77,4 @@ def _default_text(value: object) -> object:
         return str(value)
     if is_pydantic(type(value)):
         return cast("Any", value).model_dump(mode="json")  # Any: pydantic isn't imported
-    raise NotImplementedError
+    raise NotImplementedError  # as above; such a default isn't shown

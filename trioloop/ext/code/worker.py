@@ -12,11 +12,12 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import attrs
 import pydantic_monty as monty
 
+from trioloop.errors import InternalError
 from trioloop.ext.code.limits import ProgramLimits
 
 
@@ -182,7 +183,7 @@ class Worker:
 
     def _looked_up(self, snapshot: monty.NameLookupSnapshot) -> Any:  # Any: the next snapshot
         name = snapshot.variable_name
-        return snapshot.resume(value=_stub(name)) if name in self._names else snapshot.resume()
+        return snapshot.resume(value=_stand_in(name)) if name in self._names else snapshot.resume()
 
 
 @contextlib.contextmanager
@@ -200,14 +201,14 @@ def _killing(pid: int) -> Iterator[Callable[[], None]]:
         os.close(descriptor)
 
 
-def _stub(name: str) -> Callable[..., object]:
-    """A function that stands for a tool in the program; only its name counts."""
+def _stand_in(name: str) -> Callable[..., object]:
+    """A function that stands for a tool in the program, which hands its calls back by this name."""
 
-    def stub(*_: object, **__: object) -> object:
-        raise NotImplementedError
+    def stand_in(*_: object, **__: object) -> NoReturn:
+        raise InternalError(f"the program called the stand-in for {name!r}, not the tool")
 
-    stub.__name__ = name
-    return stub
+    stand_in.__name__ = name
+    return stand_in
 
 
 def _settled(answer: Answer) -> Any:  # Any: Monty's union of answers
