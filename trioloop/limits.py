@@ -47,7 +47,7 @@ class Limits:
         close_s: how long a runtime takes, once work has ended, to flush and unlock when it is left
             (P18); a tenth of it is kept for unlocking and closing connections.
         block_warning_s: how long Trio's thread may be blocked before what blocks it is named in
-            `logging`.
+            `logging`, by a thread that watches; None: none does.
         stuck_warning_s: how often something that swallows its cancel is named in `logging` (H6).
         strays_max: abandoned threads that may run on beside the pool (T13).
         tool_threads_max: threads of synchronous tools, over all agents.
@@ -70,7 +70,9 @@ class Limits:
     grace_s: float = _seconds(10)
     post_s: float = _seconds(5)
     close_s: float = _seconds(10)
-    block_warning_s: float = _seconds(1)
+    block_warning_s: float | None = attrs.field(
+        default=1.0, converter=attrs.converters.optional(float), validator=_positive
+    )
     stuck_warning_s: float = _seconds(10)
     strays_max: int = _count(16)
     tool_threads_max: int = _count(32)

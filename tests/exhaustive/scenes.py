@@ -39,6 +39,9 @@ from trioloop.ports import Capabilities, SessionStore
 from trioloop.runtime.runtime import Runtime
 from trioloop.testing import Answer, Fail, Reasoning, Text, ToolCall, Wait, open_test_runtime
 
+UNWATCHED = Limits(block_warning_s=None)
+"""No thread looks for what blocks: each of many short runs would start and join one."""
+
 
 @attrs.frozen(eq=False)
 class Stage:
@@ -85,7 +88,7 @@ class Scene:
         self,
         count: Count = uncounted,
         store: SessionStore | None = None,
-        limits: Limits | None = None,
+        limits: Limits = UNWATCHED,
     ) -> AsyncIterator[Stage]:
         """A runtime and an agent in which every place waits twice."""
         model = WaitingModel(self.script(), capabilities=self.capabilities, chunk_chars=self.reads)

@@ -4,15 +4,15 @@ Each append is a commit of its own. Nothing starts once the store has failed, no
 lost, and what is durable is the beginning of what was in memory.
 """
 
+import attrs
 import pytest
 
 from tests.exhaustive.cancelling import go_on
 from tests.exhaustive.checks import COMMITS, Ledger, check_durable, check_end, check_messages
-from tests.exhaustive.scenes import SCENES, Scene, Stage
+from tests.exhaustive.scenes import SCENES, UNWATCHED, Scene, Stage
 from trioloop.codec import encode_event
 from trioloop.events import Event
 from trioloop.ids import SessionId
-from trioloop.limits import Limits
 from trioloop.testing import (
     FaultyStore,
     ScriptedModel,
@@ -22,6 +22,7 @@ from trioloop.testing import (
     open_test_runtime,
 )
 
+ONE_BY_ONE = attrs.evolve(UNWATCHED, commit_events_max=1)
 FAULTS: dict[str, tuple[StoreFault, int | None]] = {
     "fails for good": ("fails", None),
     "fails once": ("fails", 1),
@@ -66,7 +67,7 @@ async def _first_life(scene: Scene, fault: str, store: FaultyStore, code: str) -
     Returns:
         Its log, as it was in memory.
     """
-    async with scene.open(store=store, limits=Limits(commit_events_max=1)) as stage:
+    async with scene.open(store=store, limits=ONE_BY_ONE) as stage:
         ledger, watcher = Ledger(stage), Watcher(stage)
         await scene.act(stage.agent)
         await stage.agent.wait_idle()

@@ -90,6 +90,11 @@ async def test_a_loop_that_waits_is_not_named(
     assert not caplog.records
 
 
+async def test_a_runtime_without_the_limit_is_not_watched() -> None:
+    async with open_runtime(model=ScriptedModel([]), limits=Limits(block_warning_s=None)):
+        assert watchdogs() == []
+
+
 async def test_several_runtimes_share_a_watchdog_and_leave_no_thread() -> None:
     assert watchdogs() == []
     async with open_runtime(model=ScriptedModel([])):

@@ -34,6 +34,7 @@ from trioloop.ports import AgentHandle
 from trioloop.testing import Answer, seeded_ids
 
 LIMITS = Limits(
+    block_warning_s=None,
     grace_s=2,
     post_s=1,
     close_s=3,

@@ -31,9 +31,12 @@ def watching(limits: Limits) -> Iterator[None]:
         limits: `block_warning_s` tells after how long a block is named in `logging`, and
             `stuck_warning_s` how often from then on.
     """
+    if limits.block_warning_s is None:
+        yield
+        return
     watchdog = _current.get(None)
     if watchdog is None:
-        watchdog = _Watchdog(limits)
+        watchdog = _Watchdog(limits.block_warning_s, limits.stuck_warning_s)
         watchdog.start()
         _current.set(watchdog)
     watchdog.users += 1
@@ -49,9 +52,10 @@ def watching(limits: Limits) -> Iterator[None]:
 class _Watchdog(trio.abc.Instrument):
     """A thread that watches the one that it was made in."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, first_s: float, again_s: float) -> None:
         self.users = 0
-        self._limits = limits
+        self._first_s = first_s
+        self._again_s = again_s
         self._rounds = 0
         self._waits = False
         self._watched = threading.get_ident()
@@ -80,12 +84,12 @@ class _Watchdog(trio.abc.Instrument):
 
     def _watch(self) -> None:
         seen, since, due = -1, 0.0, 0.0
-        while not self._over.wait(self._limits.block_warning_s / 4):
+        while not self._over.wait(self._first_s / 4):
             now = time.monotonic()
             if self._waits or self._rounds != seen:
-                seen, since, due = self._rounds, now, now + self._limits.block_warning_s
+                seen, since, due = self._rounds, now, now + self._first_s
             elif now >= due:
-                due = now + self._limits.stuck_warning_s
+                due = now + self._again_s
                 self._name(now - since)
 
     def _name(self, seconds: float) -> None:
