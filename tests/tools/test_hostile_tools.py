@@ -104,6 +104,29 @@ async def test_memory_and_descriptors_that_run_out_in_a_body_are_its_error() -> 
     assert step.texts == ["MemoryError", "OSError: [Errno 24] Too many open files"]
 
 
+async def test_an_error_whose_code_or_words_fail_is_its_calls_alone() -> None:
+    class OddError(Exception):
+        @property
+        def code(self) -> str:
+            raise RuntimeError("no code")
+
+        def __str__(self) -> str:
+            raise SystemExit(3)
+
+    async def odd() -> None:
+        """Raise an error that says nothing."""
+        raise OddError
+
+    async def fine() -> str:
+        """Do well."""
+        return "well"
+
+    step = step_of(odd, fine)
+    await step.run(("odd", {}), ("fine", {}))
+    assert step.codes == ["TOOL_FAILED", None]
+    assert step.texts == ["OddError: (its message can't be shown)", "well"]
+
+
 async def test_arguments_that_a_body_changes_are_its_own() -> None:
     async def change(items: list[int]) -> int:
         """Change an argument."""

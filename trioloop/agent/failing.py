@@ -1,34 +1,17 @@
-"""What an error says, in facts that the log can hold, whoever raised it.
+"""Why an attempt failed, in facts that the log can hold, whatever an adapter raised.
 
-Adapters and listeners are code of others: what they raise may hold any value, say too much, or fail
-to say anything. What becomes of a turn or an attempt that failed is decided elsewhere.
+What an adapter raises may hold any value. What any error says is read in `tools/words`; what
+becomes of an attempt that failed is decided elsewhere.
 """
 
 import math
 
 from trioloop.errors import ModelFailure
 from trioloop.events import Failure
-from trioloop.tools.excerpt import clean, prefix
+from trioloop.tools.excerpt import prefix
+from trioloop.tools.words import code_of, words_of
 
 _WORDS_BYTES_MAX = 4_096
-_CODE_CHARS_MAX = 100
-
-
-def words_of(error: BaseException) -> str:
-    """What an error says; empty where it says nothing."""
-    try:
-        return _text(error)
-    except Exception:  # a `__str__` may do anything
-        return "(its message can't be shown)"
-
-
-def code_of(error: BaseException) -> str:
-    """The stable word for an error: its own `code`, if that is one."""
-    try:
-        code = getattr(error, "code", None)
-    except Exception:  # a property may do anything
-        return "UNKNOWN"
-    return clean(code)[:_CODE_CHARS_MAX] if isinstance(code, str) and code else "UNKNOWN"
 
 
 def failure_of(error: Exception) -> Failure:
@@ -58,7 +41,7 @@ def _told(failure: ModelFailure) -> Failure:
     status, wait_s, request = failure.status, failure.retry_after_s, failure.request_id
     is_time = isinstance(wait_s, int | float) and 0 <= wait_s < math.inf
     return Failure(
-        code=code_of(failure),
+        code=code_of(failure) or "UNKNOWN",
         message=_text(failure.message),
         status=status if isinstance(status, int) else None,
         retry_after_s=wait_s if is_time else None,

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 import attrs
 import trio
 
-from trioloop.agent.failing import code_of, words_of
 from trioloop.agent.notifications import TurnFailed
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import ASKER_CANCELLED, HOST_CANCELLED, TurnSignal, host_cancelled
@@ -22,6 +21,7 @@ from trioloop.hooks.points import TurnStopping
 from trioloop.log.fold import OpenTurn
 from trioloop.machine.inbox import claim_step
 from trioloop.machine.turn import Ending, closing_step, closing_turn, owed
+from trioloop.tools.words import code_of, words_of
 
 
 @attrs.frozen
@@ -172,7 +172,7 @@ def _error_ending(error: BaseException, place: str) -> Ending:
         )
     return Ending(
         reason="error",
-        code=InternalError.code if _is_fault(error) else code_of(error),
+        code=InternalError.code if _is_fault(error) else code_of(error) or "UNKNOWN",
         message=words_of(error) or type(error).__name__,
         by=by,
     )

@@ -14,6 +14,7 @@ from trioloop.errors import ToolError
 from trioloop.messages import Json
 from trioloop.ports import ToolOutcome
 from trioloop.tools.excerpt import clean, prefix
+from trioloop.tools.words import code_of, words_of
 
 Cause: TypeAlias = Literal["cancelled", "timeout", "aborted"]
 
@@ -144,20 +145,13 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 def _told(error: BaseException) -> str:
     """What the model is told of an exception: a `ToolError` in its own words."""
     if isinstance(error, ToolError):
-        return _text(error) or type(error).__name__
+        return words_of(error, _MESSAGE_BYTES_MAX) or type(error).__name__
     return _described(error)
 
 
 def _described(error: BaseException) -> str:
-    text = _text(error)
+    text = words_of(error, _MESSAGE_BYTES_MAX)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return prefix(str(error), _MESSAGE_BYTES_MAX)
-    except BaseException:  # a `__str__` may do anything, and mustn't take the batch with it
-        return "(its message can't be shown)"
 
 
 def _chain(error: BaseException) -> list[Json]:
@@ -165,10 +159,11 @@ def _chain(error: BaseException) -> list[Json]:
     lines: list[Json] = []
     cause: BaseException | None = error
     while cause is not None and len(lines) < _CHAIN_MAX:
-        line: dict[str, Json] = {"type": type(cause).__name__, "message": _text(cause)}
-        code = getattr(cause, "code", None)
-        if isinstance(code, str):
-            line["code"] = clean(code)
+        message = words_of(cause, _MESSAGE_BYTES_MAX)
+        line: dict[str, Json] = {"type": type(cause).__name__, "message": message}
+        code = code_of(cause)
+        if code is not None:
+            line["code"] = code
         lines.append(line)
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return lines
