@@ -24,6 +24,7 @@ from trioloop.events import (
     SessionOpened,
     UnknownEvent,
     event_class,
+    is_ignorable,
     wire_name,
 )
 
@@ -83,6 +84,17 @@ def strict_copy(data: EventData) -> EventData:
     if type(data) is UnknownEvent or _form_of(type(data)).immutable:
         return data
     return seal(Event(0, 0, data))[0].data
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the log can hold a text: Python's may hold lone surrogates, which Unicode has not."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def decode_event(payload: bytes) -> Event:
@@ -159,9 +171,8 @@ def _form_of(cls: type[EventData]) -> _Form:
 
 def _new_form(cls: type[EventData]) -> _Form:
     name = wire_name(cls)
-    ignorable = Event(0, 0, cls.__new__(cls)).ignorable
     row = cast(type[_Row], msgspec.defstruct("Row", [("data", cls)], bases=(_Row,), kw_only=True))
-    begin, mark = _row_words(name, ignorable=ignorable)
+    begin, mark = _row_words(name, ignorable=is_ignorable(cls))
     return _Form(
         name=name,
         begin=begin,
@@ -306,7 +317,7 @@ def _fault(value: object, path: str, depth: int) -> _Fault | None:
 
 def _scalar_fault(value: object) -> str | None:
     if isinstance(value, str):
-        return None if _is_unicode(value) else "a lone surrogate isn't Unicode text"
+        return None if is_unicode(value) else "a lone surrogate isn't Unicode text"
     if isinstance(value, float) and not math.isfinite(value):
         return f"{value!r} isn't a JSON number"
     if value is None or isinstance(value, bool | int | float | Raw | Enum):
@@ -322,14 +333,6 @@ def _refuse_deep(name: str, data: EventData, body: bytes) -> None:
             raise EventEncodingError(name, *fault)
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _is_container(value: object) -> bool:
     return isinstance(value, dict | list | tuple | Struct) or attrs.has(type(value))
 
@@ -338,7 +341,7 @@ def _members(value: object) -> Iterator[tuple[str | None, object]]:
     """What a container holds, with the path to each; a wrong key comes with None as its path."""
     if isinstance(value, dict):
         for key, item in value.items():
-            if not isinstance(key, str) or not _is_unicode(key):
+            if not isinstance(key, str) or not is_unicode(key):
                 yield None, key
             yield f".{key}", item
     elif isinstance(value, list | tuple):

@@ -19,6 +19,7 @@ from trioloop.agent.resources import ModelSelection, Resources, Surroundings
 from trioloop.agent.signal import ASKER_CANCELLED, TurnSignal, is_inside
 from trioloop.agent.supervisor import Supervisor
 from trioloop.agent.watching import Listener, Notifications, Watch
+from trioloop.codec import is_unicode
 from trioloop.errors import AgentBusyError, AgentDisposedError, InvalidInputError
 from trioloop.events import CallConfig, PendingMessage
 from trioloop.hooks.dispatch import Registration
@@ -28,7 +29,6 @@ from trioloop.machine.inbox import insert
 from trioloop.messages import Content, MessageList, UserMessage
 from trioloop.prompt import Prompt
 from trioloop.session import Session
-from trioloop.tools.excerpt import clean
 from trioloop.tools.registry import ToolRegistry
 
 ResultT = TypeVar("ResultT")
@@ -232,7 +232,7 @@ class Agent:
         Raises:
             InvalidInputError: the cause is no text, or empty.
         """
-        if not isinstance(cause, str) or not cause or clean(cause) != cause:
+        if not isinstance(cause, str) or not cause or not is_unicode(cause):
             raise InvalidInputError(f"cause= must be a word, not {cause!r}")
         self._supervisor.cancel(cause, keeps_inbox=not discard_inbox)
         if discard_inbox and self._disposal is None:

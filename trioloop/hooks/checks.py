@@ -4,18 +4,19 @@ from typing import Any
 
 import attrs
 
+from trioloop.codec import is_unicode
 from trioloop.errors import InvalidInputError
 
 
 def is_text(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
     """Refuse what isn't Unicode text."""
-    if not isinstance(value, str) or not _is_unicode(value):
+    if not isinstance(value, str) or not is_unicode(value):
         raise InvalidInputError(f"{field.name} must be Unicode text, not {value!r}")
 
 
 def is_word(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
     """Refuse what isn't Unicode text, or is empty."""
-    if not isinstance(value, str) or not value or not _is_unicode(value):
+    if not isinstance(value, str) or not value or not is_unicode(value):
         raise InvalidInputError(f"{field.name} must be a word, not {value!r}")
 
 
@@ -23,13 +24,3 @@ def is_place(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
     """Refuse what isn't a whole number."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidInputError(f"{field.name} must be a whole number, not {value!r}")
-
-
-def _is_unicode(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

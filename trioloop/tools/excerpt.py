@@ -5,6 +5,7 @@ Cutting costs as much as what is kept, however long the text is, and never split
 
 from collections.abc import Iterable, Sequence
 
+from trioloop.codec import is_unicode
 from trioloop.messages import Block, ImageBlock, TextBlock
 
 _MARK_BYTES = 160  # room for the words that say what was left out
@@ -12,13 +13,7 @@ _MARK_BYTES = 160  # room for the words that say what was left out
 
 def clean(text: str) -> str:
     """Text that UTF-8 can hold: lone surrogates become `\\udcXX`, as in Python's own literals."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace").decode()
-    return text
+    return text if is_unicode(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
 def size(text: str, bytes_max: int) -> int:
