@@ -7,7 +7,7 @@ BODIES = (
         "a call speaks behind its end",
         "T11",
         "trioloop/tools/call.py",
-        "        self._given.closed = True\n        if self._body.started:",
+        "        self.given.closed = True\n        if self._body.started:",
         "        if self._body.started:",
         (
             "tests/tools/test_call_ends.py::test_what_a_body_says_after_its_end_is_dropped_though_its_result_waits",

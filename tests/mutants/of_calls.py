@@ -128,8 +128,8 @@ CALLS = (
         "a post-policy that was cut off is not asked again",
         "T9",
         "trioloop/tools/call.py",
-        "                    await self._ask_post()\n                self._run",
-        "                    pass\n                self._run",
+        "                    await self._ask_post()\n                self.batch_run",
+        "                    pass\n                self.batch_run",
         (
             "tests/tools/test_call_policies.py::test_a_policy_cut_off_by_a_cancel_runs_again_from_its_start",
         ),
@@ -138,8 +138,8 @@ CALLS = (
         "a post-policy has no shield",
         "T9",
         "trioloop/tools/call.py",
-        "max(self._run.post_left_s, 0), shield=True)",
-        "max(self._run.post_left_s, 0))",
+        "max(self.batch_run.post_left_s, 0), shield=True)",
+        "max(self.batch_run.post_left_s, 0))",
         (
             "tests/tools/test_call_policies.py::test_a_policy_cut_off_by_a_cancel_runs_again_from_its_start",
         ),
@@ -148,7 +148,7 @@ CALLS = (
         "each post-policy of a cancelled batch has all the time",
         "T9",
         "trioloop/tools/call.py",
-        "                self._run.post_left_s -= trio.current_time() - began\n",
+        "                self.batch_run.post_left_s -= trio.current_time() - began\n",
         "",
         (
             "tests/tools/test_call_policies.py::test_a_policy_cut_off_by_a_cancel_runs_again_from_its_start",
@@ -344,7 +344,7 @@ CALLS = (
         "a withheld result adds its contexts",
         "T9",
         "trioloop/tools/call.py",
-        "            self._given.contexts.clear()\n",
+        "            self.given.contexts.clear()\n",
         "            pass\n",
         (
             "tests/tools/test_policies_see_what_counts.py::test_a_withheld_result_adds_none_of_its_body_s_contexts",

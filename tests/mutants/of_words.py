@@ -101,8 +101,8 @@ WORDS = (
         "an ignorable event is not marked",
         "E5",
         "trioloop/codec.py",
-        "begin, mark = _row_words(name, ignorable=ignorable)",
-        "begin, mark = _row_words(name, ignorable=False)",
+        "_row_words(name, ignorable=is_ignorable(cls))",
+        "_row_words(name, ignorable=False)",
         ("tests/test_codec.py::test_a_declared_ignorable_event_is_marked",),
     ),
     Mutant(

@@ -32,7 +32,7 @@ from trioloop.messages import AssistantMessage, ToolCallBlock, UserMessage, text
 from trioloop.ports import AgentHandle, Approver
 from trioloop.session import Session
 from trioloop.tools import ToolConditionContext, ToolRegistry, tool
-from trioloop.tools.batch import Batch, ToolProgress
+from trioloop.tools.batch import Batch, Progress
 from trioloop.tools.call import RunningCall
 from trioloop.tools.dispatch import run_batch
 from trioloop.tools.places import Capacity
@@ -58,7 +58,7 @@ class Step:
         self.threads = ToolThreads(self.limits)
         self.session = Session(SessionId("main"), clock=self._clock)
         self.contexts: list[UserMessage] = []
-        self.progress: list[ToolProgress] = []
+        self.progress: list[Progress] = []
         self.running: dict[Any, RunningCall] = {}
         self.recorded_at: dict[int, float] = {}
         self.session.observe(self._note)
@@ -71,7 +71,7 @@ class Step:
             self.recorded_at[int(event.data.call.rpartition("_")[2])] = trio.current_time()
 
     def _hear(self, told: object) -> None:
-        if isinstance(told, ToolProgress):
+        if isinstance(told, Progress):
             self.progress.append(told)
 
     async def run(self, *asked: Asked, cut: bool = False) -> list[ToolResultLogged]:

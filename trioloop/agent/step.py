@@ -43,9 +43,7 @@ from trioloop.machine.turn import Ending
 from trioloop.messages import UserMessage
 from trioloop.ports import PreparedCall, RetryPolicy
 from trioloop.prompt import assemble
-from trioloop.tools.batch import Batch
-from trioloop.tools.batch import ToolBodyEnded as BodyEnded
-from trioloop.tools.batch import ToolProgress as Progress
+from trioloop.tools.batch import Batch, BodyEnded, Progress
 from trioloop.tools.dispatch import run_batch
 from trioloop.tools.registry import ResolvedToolSet, ToolConditionContext
 

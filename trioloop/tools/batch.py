@@ -39,10 +39,8 @@ class SessionLog(Protocol):
 
 
 @attrs.frozen
-class ToolProgress:
+class Progress:
     """A running call reports progress."""
-
-    kind = "tool-progress"
 
     call: CallId
     message: str | None = None
@@ -51,7 +49,7 @@ class ToolProgress:
 
 
 @attrs.frozen
-class ToolBodyEnded:
+class BodyEnded:
     """A call's body has ended; its result is recorded once all before it are (T4)."""
 
     call: CallId
@@ -84,7 +82,7 @@ class Batch:
     places: Capacity | None
     approver: Approver | None
     add_contexts: Callable[[tuple[UserMessage, ...]], None]
-    notify: Callable[[Any], None]  # Any: the notifications are a matter of the floor above
+    notify: Callable[[Progress | BodyEnded], None]
     running: dict[CallId, Any]  # Any: of `RunningCall`, which is made from this
 
     @property
@@ -144,24 +142,26 @@ class BatchRun:
 
     async def watch(self, jobs: Sequence[Stoppable], done: trio.Event) -> None:
         """Keep the batch's times; cancelled, tell every call and keep them until all have ended."""
-        try:
-            await self.alarms.keep(done)
-        except trio.Cancelled:
-            for job in jobs:
-                job.stop("aborted")
-            with trio.CancelScope(shield=True):  # bounded by the bodies, see T13
-                await self.alarms.keep(done)
-            raise
+        await _attend(jobs, lambda: "aborted", lambda: self.alarms.keep(done))
 
     async def follow(
         self, jobs: Sequence[Stoppable], cause: Callable[[], Cause], done: trio.Event
     ) -> None:
         """As `watch`, for calls that a call of the batch makes: the batch's watch keeps times."""
-        try:
-            await done.wait()
-        except trio.Cancelled:
-            for job in jobs:
-                job.stop(cause())
-            with trio.CancelScope(shield=True):  # bounded by the bodies, see T13
-                await done.wait()
-            raise
+        await _attend(jobs, cause, done.wait)
+
+
+async def _attend(
+    jobs: Sequence[Stoppable],
+    cause: Callable[[], Cause],
+    wait: Callable[[], Awaitable[None]],
+) -> None:
+    """Wait for the end of calls; cancelled, tell each of them, and wait on until all have ended."""
+    try:
+        await wait()
+    except trio.Cancelled:
+        for job in jobs:
+            job.stop(cause())
+        with trio.CancelScope(shield=True):  # bounded by the bodies, see T13
+            await wait()
+        raise

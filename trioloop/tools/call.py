@@ -17,7 +17,7 @@ from trioloop.hooks import CallRequest
 from trioloop.messages import ToolCallBlock, UserMessage
 from trioloop.ports import Mode, ToolOutcome
 from trioloop.tools import failures, policies
-from trioloop.tools.batch import BatchRun, ToolBodyEnded
+from trioloop.tools.batch import BatchRun, BodyEnded
 from trioloop.tools.body import Body
 from trioloop.tools.context import ToolContext
 from trioloop.tools.given import Given
@@ -33,8 +33,10 @@ class RunningCall:
 
     Attributes:
         id: the call's id.
+        batch_run: what it shares with the other calls of its batch.
         root: the call of the answer that it belongs to: itself, or the one that made it.
         nested: how many calls were made under it, if it is a root.
+        given: what its body is given, and what that says through it.
         fault: what its own calls' pool failed with (P21).
         outcome: what it came to, once that is known.
         contexts: messages that it adds to next-step (T7), once it is recorded.
@@ -48,14 +50,13 @@ class RunningCall:
         "_body",
         "_call_seq",
         "_faults",
-        "_given",
         "_request",
-        "_run",
-        "_scope",
         "_skips_post",
         "_tool",
+        "batch_run",
         "contexts",
         "fault",
+        "given",
         "id",
         "nested",
         "outcome",
@@ -72,7 +73,7 @@ class RunningCall:
         self.outcome: ToolOutcome | None = None
         self.contexts: list[UserMessage] = []
         self.recorded = False
-        self._run = run
+        self.batch_run = run
         self._batch = batch
         self._block = block
         self._body = Body(f"{block.name} ({block.call})", batch.limits, run.alarms, batch.threads)
@@ -81,7 +82,7 @@ class RunningCall:
         self._faults: tuple[str, ...] = ()
         self._request: CallRequest | None = None
         self._call_seq: int | None = None
-        self._given = Given(batch, block.call)
+        self.given = Given(batch, block.call)
         self._skips_post = False
 
     # Stopping it
@@ -100,23 +101,13 @@ class RunningCall:
         """Raise a cancel that its body was told of and that something inside it has swallowed."""
         await self._body.look()
 
-    @property
-    def given(self) -> Given:
-        """What its body is given, and what that says through it."""
-        return self._given
-
-    @property
-    def run_of(self) -> BatchRun:
-        """What it shares with the other calls of its batch."""
-        return self._run
-
     def cancel(self) -> None:
         """Cancel this call alone (T12): at once if it runs, when its turn comes if it waits."""
         self.stop("cancelled")
 
     def stop(self, cause: failures.Cause) -> None:
         """Tell it to stop; only the first cause counts, and none after its end."""
-        if not self._given.closed:
+        if not self.given.closed:
             self._body.stop(cause)
 
     # Starting, as the pool asks
@@ -216,7 +207,7 @@ class RunningCall:
     async def run(self, fence: trio.CancelScope, place: Place | None) -> None:
         """Run the body, behind the durable gate and inside what wraps it."""
         tool = self._tool
-        self._given.place = place
+        self.given.place = place
         if self.outcome is not None:
             return
         if tool is None:  # it was removed while the policy was asked
@@ -237,8 +228,8 @@ class RunningCall:
         return await self._body.run(tool, self._arguments, self._context, fence)
 
     def _context(self, nursery: trio.Nursery | None) -> ToolContext:
-        return self._given.context(
-            nursery, lambda: self.cause is not None, functools.partial(self._run.nest, self)
+        return self.given.context(
+            nursery, lambda: self.cause is not None, functools.partial(self.batch_run.nest, self)
         )
 
     @property
@@ -250,9 +241,9 @@ class RunningCall:
 
     def end(self, error: BaseException | None) -> BaseException | None:
         """It has ended; what stopped it, if anything, decides what it came to."""
-        self._given.closed = True
+        self.given.closed = True
         if self._body.started:
-            self._batch.notify(ToolBodyEnded(self.id))
+            self._batch.notify(BodyEnded(self.id))
         if self.fault is not None:
             self.outcome = failures.internal()
             return self.fault
@@ -297,13 +288,15 @@ class RunningCall:
                 "The tool ran, but what wraps it was stopped before it was through with the result."
             )
             return
-        self.outcome = failures.internal() if self._run.failed else failures.stopped(cause, ran=ran)
+        self.outcome = (
+            failures.internal() if self.batch_run.failed else failures.stopped(cause, ran=ran)
+        )
         self._skips_post = cause == "aborted"
 
     def skip(self) -> None:
         """It never started, and won't: the turn was cancelled."""
-        self._given.closed = True
-        if self._run.failed:
+        self.given.closed = True
+        if self.batch_run.failed:
             self.outcome = failures.internal()
         else:
             self.outcome = failures.stopped(self._cut_by, ran=False)
@@ -325,9 +318,9 @@ class RunningCall:
             if not await self._ask_post():
                 began = trio.current_time()
                 # Bounded by what the batch's policies have left of `post_s` after a cancel.
-                with trio.move_on_after(max(self._run.post_left_s, 0), shield=True):
+                with trio.move_on_after(max(self.batch_run.post_left_s, 0), shield=True):
                     await self._ask_post()
-                self._run.post_left_s -= trio.current_time() - began
+                self.batch_run.post_left_s -= trio.current_time() - began
         except KeyboardInterrupt as interrupt:
             return interrupt
         finally:
@@ -360,16 +353,16 @@ class RunningCall:
     def _vetted(self, outcome: ToolOutcome, contexts: Sequence[UserMessage]) -> ToolOutcome:
         """A vetted outcome, with all that joins next-step: the body's own, then the policy's."""
         if outcome.code == "TOOL_RESULT_WITHHELD":
-            self._given.contexts.clear()
+            self.given.contexts.clear()
         if not contexts:
             return outcome
         return attrs.evolve(outcome, additional_contexts=(*outcome.additional_contexts, *contexts))
 
     def record(self) -> None:
         """Record its one result."""
-        self._given.closed = True
+        self.given.closed = True
         outcome = self.outcome if self.outcome is not None else failures.internal()
-        self.contexts = [*self._given.contexts, *outcome.additional_contexts]
+        self.contexts = [*self.given.contexts, *outcome.additional_contexts]
         try:
             outcome = bounded(outcome, self._bytes_max)
             self._log(outcome)

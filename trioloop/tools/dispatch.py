@@ -103,7 +103,7 @@ async def run_nested(parent: RunningCall, calls: Sequence[NestedCall]) -> list[T
     """
     if parent.given.closed:
         raise InvalidInputError(f"the call {parent.id!r} has ended: it can't make calls")
-    run = parent.run_of
+    run = parent.batch_run
     async with parent.given.nesting, parent.given.lend_place():
         jobs = [RunningNestedCall(parent, call) for call in calls]
         try:

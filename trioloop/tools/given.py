@@ -11,7 +11,7 @@ from trioloop.events import EventData, ToolDeclaration
 from trioloop.ids import CallId
 from trioloop.messages import Content, UserMessage, user_message
 from trioloop.ports import ToolOutcome
-from trioloop.tools.batch import Batch, ToolProgress
+from trioloop.tools.batch import Batch, Progress
 from trioloop.tools.context import NestedCall, ToolContext
 from trioloop.tools.places import Place
 
@@ -80,13 +80,13 @@ class Given:
         done: float | None,
         total: float | None,
     ) -> None:
-        progress = ToolProgress(self._call, message, done, total)
+        progress = Progress(self._call, message, done, total)
         if token is None:
             self._notify(progress)
         else:
             token.run_sync_soon(self._notify, progress)
 
-    def _notify(self, progress: ToolProgress) -> None:
+    def _notify(self, progress: Progress) -> None:
         if not self.closed:
             self._batch.notify(progress)
 
