@@ -219,9 +219,19 @@ DRIVERS = (
         "a cancel only records its cause",
         "I3",
         "trioloop/agent/signal.py",
-        "            self.cause = cause\n        self.scope.cancel()",
+        "            self.cause = cause\n        self._end()",
         "            self.cause = cause",
         ("tests/agent/test_cancel.py::test_the_first_cause_stands",),
+    ),
+    Mutant(
+        "running calls learn of a cancel only from their batch",
+        "T9",
+        "trioloop/agent/signal.py",
+        '            call.stop("aborted")\n',
+        "            pass\n",
+        (
+            "tests/agent/test_cancel_seen_by_finishing_bodies.py::test_a_body_that_finishes_behind_a_cancel_calls_no_tool_any_more",
+        ),
     ),
     Mutant(
         "a host's cancel is not seen",

@@ -113,7 +113,7 @@ def _open_turn(desk: Desk, *, retry_of: int | None, closing: tuple[EventData, ..
     """Open a turn and claim its first messages: one append, which also ends the turn it retries."""
     session = desk.resources.session
     state = session.state
-    signal = TurnSignal(state.turns + 1, session.seq + 1)
+    signal = TurnSignal(state.turns + 1, session.seq + 1, desk.resources.running_calls)
     claims = claim_turn(state.inbox) if retry_of is None else _next_step_alone(desk.resources)
     desk.turn_opens(signal)
     enter(signal)

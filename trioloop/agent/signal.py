@@ -1,14 +1,17 @@
 """The turn signal: the cancel scope of a turn, and the cause recorded when it was first cancelled.
 
-Whoever cancels records a cause here; who notices is the scope's business. Which of several reasons
-ends a turn is decided in `turn`.
+Whoever cancels records a cause here; who notices is the business of the scope and of the running
+calls. Which of several reasons ends a turn is decided in `turn`.
 """
 
+from collections.abc import Mapping
 from contextvars import ContextVar
 
 import trio
 
 from trioloop.errors import StoreError
+from trioloop.ids import CallId
+from trioloop.tools.batch import Stoppable
 
 HOST_CANCELLED = "host-cancelled"
 ASKER_CANCELLED = "asker-cancelled"
@@ -17,9 +20,14 @@ ASKER_CANCELLED = "asker-cancelled"
 class TurnSignal:
     """The signal of one open turn.
 
-    Attributes:
+    Args:
         turn: the turn's number.
         opened: the seq at which it opens.
+        running_calls: the calls that run and have no result yet, as they come and go (T12).
+
+    Attributes:
+        turn: as given.
+        opened: as given.
         scope: everything that the turn awaits is inside it.
         cause: why it was cancelled; the first cause stands (I3).
         keeps_inbox: no cancel asked to drop what is pending.
@@ -30,6 +38,7 @@ class TurnSignal:
     """
 
     __slots__ = (
+        "_running_calls",
         "cause",
         "keeps_inbox",
         "open",
@@ -41,7 +50,8 @@ class TurnSignal:
         "watch_scope",
     )
 
-    def __init__(self, turn: int, opened: int) -> None:
+    def __init__(self, turn: int, opened: int, running_calls: Mapping[CallId, Stoppable]) -> None:
+        self._running_calls = running_calls
         self.turn = turn
         self.opened = opened
         self.scope = trio.CancelScope()
@@ -63,12 +73,22 @@ class TurnSignal:
         """Cancel the turn; the first cause stands."""
         if self.cause is None:
             self.cause = cause
-        self.scope.cancel()
+        self._end()
 
     def fail_store(self, error: StoreError) -> None:
         """Cancel the turn because its log can't become durable."""
         self.store_error = self.store_error or error
+        self._end()
+
+    def _end(self) -> None:
+        """Cancel the scope, and tell the calls in the same stretch.
+
+        The cancel reaches a body that may finish only later, when the watch of its batch is woken;
+        meanwhile it would go on calling tools (T9).
+        """
         self.scope.cancel()
+        for call in tuple(self._running_calls.values()):
+            call.stop("aborted")
 
     @property
     def cancelled(self) -> bool:

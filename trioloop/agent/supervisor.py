@@ -125,16 +125,6 @@ class Supervisor:
             if self._nursery is not None:
                 self._nursery.start_soon(name_while_stuck, self.resources, signal)
         signal.cancel(cause)
-        self._stop_calls()
-
-    def _stop_calls(self) -> None:
-        """Tell the running calls at once: the cancel reaches a body that may finish only later.
-
-        Such a body would go on calling tools meanwhile (T9).
-        """
-        if self._working is not None:
-            for call in tuple(self._working.running_calls.values()):
-                call.stop("aborted")
 
     async def wait_idle(self) -> None:
         """Wait until the agent is idle. A checkpoint."""
@@ -247,4 +237,3 @@ class Supervisor:
     def _store_failed(self, error: StoreError) -> None:
         if self.turn is not None:
             self.turn.fail_store(error)
-            self._stop_calls()
