@@ -119,11 +119,11 @@ HOOKS = (
         "trioloop/hooks/dispatch.py",
         "            await _call(listener, hooks[0].name, payload)\n"
         "        except BaseException as error:  # to name who raised it; it always goes on\n"
-        "            _blame(error, listener)\n"
+        "            _blame(error, listener.name)\n"
         "            raise\n",
         "            await _call(listener, hooks[0].name, payload)\n"
         "        except BaseException as error:\n"
-        "            _blame(error, listener)\n",
+        "            _blame(error, listener.name)\n",
         (
             "tests/hooks/test_waterfall.py::test_a_serial_listener_that_raises_stops_the_rest_and_is_named",
         ),

@@ -165,9 +165,6 @@ class _Drawing:
 
     # Models
 
-    def _agent(self) -> AgentScript:
-        return AgentScript(self._some(self._answer, 10, least=2))
-
     def _answer(self) -> Answer:
         pieces: list[Text | Reasoning | Refusal | ToolCall | ModelWait | Stall | Fail] = []
         if self._likely(0.3):

@@ -152,14 +152,14 @@ def misuse(message: str, by: str | None) -> HookMisuseError:
     """The error of an answer that a hook doesn't take; `raised_by` names whose it was (H3)."""
     error = HookMisuseError(message)
     if by is not None:
-        error.__trioloop_listener__ = by  # type: ignore[attr-defined]  # what `raised_by` reads
+        _blame(error, by)
     return error
 
 
-def _blame(error: BaseException, listener: Listener) -> None:
+def _blame(error: BaseException, by: str) -> None:
     if raised_by(error) is None:
         # Past the class's own __setattr__: an application's exceptions may be frozen.
-        BaseException.__setattr__(error, "__trioloop_listener__", listener.name)
+        BaseException.__setattr__(error, "__trioloop_listener__", by)
 
 
 @attrs.frozen
@@ -255,7 +255,7 @@ class _Dispatch(Generic[PayloadT, AnswerT]):
                     listener, self._hook, listener.timeout_s, self._payload, following
                 )
         except BaseException as error:  # to name who raised it; it always goes on
-            _blame(error, listener)
+            _blame(error, listener.name)
             raise
         if answer is not self._answer:
             self._answer = answer
@@ -289,7 +289,7 @@ class _Following(Generic[AnswerT]):
 
 def listener_in(frame: FrameType) -> str | None:
     """The listener that is asked inside a frame; None: the frame is none that asks one."""
-    if frame.f_code not in (_Dispatch.ask.__code__, _in_its_time.__code__, run_serial.__code__):
+    if frame.f_code not in (_Dispatch.ask.__code__, run_serial.__code__):
         return None
     listener = frame.f_locals.get("listener")
     return f"the listener {listener.name}" if isinstance(listener, Listener) else None
@@ -335,7 +335,7 @@ async def run_serial(hooks: Sequence[Serial[PayloadT]], payload: PayloadT) -> No
         try:
             await _call(listener, hooks[0].name, payload)
         except BaseException as error:  # to name who raised it; it always goes on
-            _blame(error, listener)
+            _blame(error, listener.name)
             raise
 
 
