@@ -15,14 +15,16 @@ def _positive(_: object, field: "attrs.Attribute[Any]", value: float | None) -> 
         raise InvalidInputError(f"the limit {field.name} must be greater than 0, not {value!r}")
 
 
-def _count(default: int) -> int:
+def count_limit(default: int) -> int:
+    """A field of a class of limits: a whole number greater than 0."""
     field: int = attrs.field(
         default=default, validator=[attrs.validators.instance_of(int), _positive]
     )
     return field
 
 
-def _seconds(default: float) -> float:
+def seconds_limit(default: float) -> float:
+    """A field of a class of limits: seconds, more than 0."""
     field: float = attrs.field(default=default, converter=float, validator=_positive)
     return field
 
@@ -60,26 +62,26 @@ class Limits:
         session_events_warn: events in one session from which on a warning is logged.
     """
 
-    calls_max: int = _count(10)
+    calls_max: int = count_limit(10)
     runtime_calls_max: int | None = attrs.field(default=None, validator=_positive)
-    queue_messages_max: int = _count(1_000)
-    message_bytes_max: int = _count(8 * 1024 * 1024)
-    retry_turns_max: int = _count(3)
-    continuations_max: int = _count(16)
-    pauses_max: int = _count(8)
-    grace_s: float = _seconds(10)
-    post_s: float = _seconds(5)
-    close_s: float = _seconds(10)
+    queue_messages_max: int = count_limit(1_000)
+    message_bytes_max: int = count_limit(8 * 1024 * 1024)
+    retry_turns_max: int = count_limit(3)
+    continuations_max: int = count_limit(16)
+    pauses_max: int = count_limit(8)
+    grace_s: float = seconds_limit(10)
+    post_s: float = seconds_limit(5)
+    close_s: float = seconds_limit(10)
     block_warning_s: float | None = attrs.field(
         default=1.0, converter=attrs.converters.optional(float), validator=_positive
     )
-    stuck_warning_s: float = _seconds(10)
-    strays_max: int = _count(16)
-    tool_threads_max: int = _count(32)
-    result_bytes_max: int = _count(64 * 1024)
-    arguments_bytes_max: int = _count(4 * 1024 * 1024)
-    watch_notifications_max: int = _count(1_024)
-    commit_age_s: float = _seconds(1)
-    commit_events_max: int = _count(10_000)
-    blob_bytes_min: int = _count(256 * 1024)
-    session_events_warn: int = _count(10_000)
+    stuck_warning_s: float = seconds_limit(10)
+    strays_max: int = count_limit(16)
+    tool_threads_max: int = count_limit(32)
+    result_bytes_max: int = count_limit(64 * 1024)
+    arguments_bytes_max: int = count_limit(4 * 1024 * 1024)
+    watch_notifications_max: int = count_limit(1_024)
+    commit_age_s: float = seconds_limit(1)
+    commit_events_max: int = count_limit(10_000)
+    blob_bytes_min: int = count_limit(256 * 1024)
+    session_events_warn: int = count_limit(10_000)

@@ -1,15 +1,8 @@
 """What a program may use up."""
 
-from typing import Any
-
 import attrs
 
-from trioloop.errors import InvalidInputError
-
-
-def _positive(_: object, field: "attrs.Attribute[Any]", value: float) -> None:
-    if not value > 0:
-        raise InvalidInputError(f"the limit {field.name} must be greater than 0, not {value!r}")
+from trioloop.limits import count_limit, seconds_limit
 
 
 @attrs.frozen(kw_only=True)
@@ -27,8 +20,8 @@ class ProgramLimits:
         InvalidInputError: a value isn't greater than 0.
     """
 
-    run_s: float = attrs.field(default=30.0, converter=float, validator=_positive)
-    memory_bytes_max: int = attrs.field(default=256 * 1024 * 1024, validator=_positive)
-    recursion_max: int = attrs.field(default=1_000, validator=_positive)
-    calls_max: int = attrs.field(default=1_000, validator=_positive)
-    printed_bytes_max: int = attrs.field(default=32 * 1024, validator=_positive)
+    run_s: float = seconds_limit(30)
+    memory_bytes_max: int = count_limit(256 * 1024 * 1024)
+    recursion_max: int = count_limit(1_000)
+    calls_max: int = count_limit(1_000)
+    printed_bytes_max: int = count_limit(32 * 1024)
