@@ -65,7 +65,7 @@ def failure_of_reply(
     """
     error = read_error(_json_or_none(body)) or ProviderError(_plain(headers, body))
     error = attrs.evolve(error, status=status)
-    return _failure(error, secrets, _request_id(headers), retry_after_s(headers, now), headers)
+    return _failure(error, secrets, request_id_of(headers), retry_after_s(headers, now), headers)
 
 
 def failure_in_stream(
@@ -121,6 +121,11 @@ def context_tokens(error: ProviderError) -> ContextTokens:
             found |= {name: int(digits) for name, digits in match.groupdict().items()}
     told = attrs.asdict(error.tokens, filter=lambda _, count: count is not None)
     return ContextTokens(**(found | told))
+
+
+def request_id_of(headers: Mapping[str, str]) -> str | None:
+    """The provider's id of the request that a reply answers."""
+    return headers.get("x-request-id") or headers.get("request-id")
 
 
 def retry_after_s(headers: Mapping[str, str], now: float) -> float | None:
@@ -282,10 +287,6 @@ def _plain(headers: Mapping[str, str], body: bytes) -> str:
     if "html" in content_type or body.lstrip()[:1] == b"<":
         return "the reply is a page, not an API's answer: is base_url right?"
     return body.decode("utf-8", "replace")
-
-
-def _request_id(headers: Mapping[str, str]) -> str | None:
-    return headers.get("x-request-id") or headers.get("request-id")
 
 
 def _json_or_none(body: bytes) -> object:

@@ -6,7 +6,7 @@ server that answers in one piece doesn't notice a client that has gone.
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypedDict
 
@@ -20,7 +20,7 @@ from trioloop.events import CallConfig
 from trioloop.log.rebuild import Request
 from trioloop.messages import Json
 from trioloop.models.answer_reader import AnswerReader, Reading
-from trioloop.models.failures import failure_of_reply
+from trioloop.models.failures import failure_of_reply, request_id_of
 from trioloop.models.transport import Reply, Transport
 from trioloop.ports import Capabilities, RetryPolicy
 
@@ -112,7 +112,7 @@ class HttpModel(ABC):
                     "MALFORMED_RESPONSE", "the reply is a page, not an answer: is base_url right?"
                 )
             reader = self._reader(self._reading(request, reply))
-            yield ModelStream(reply, reader, self._transport.limits.response_bytes_max)
+            yield ModelStream(reply, reader)
 
     # What differs
 
@@ -144,12 +144,12 @@ class HttpModel(ABC):
             arguments_chars_max=limits.arguments_chars_max,
             output_tokens_max=request.config.max_tokens,
             secrets=self._secrets,
-            request_id=_request_id(reply.headers),
+            request_id=request_id_of(reply.headers),
         )
 
     async def _refusal(self, reply: Reply) -> ModelFailure:
         try:
-            body = await reply.whole(self._transport.limits.error_bytes_max)
+            body = await reply.rest(self._transport.limits.error_bytes_max)
         except ModelFailure:
             body = b""  # the status says enough
         return failure_of_reply(
@@ -186,10 +186,9 @@ class ModelCall:
 class ModelStream:
     """The chunks of an answer, those of one network read together. The last is its `Finish`."""
 
-    def __init__(self, reply: Reply, reader: AnswerReader, bytes_max: int) -> None:
+    def __init__(self, reply: Reply, reader: AnswerReader) -> None:
         self._reply = reply
         self._reader = reader
-        self._bytes_max = bytes_max
         self._is_stream = False  # until its first bytes tell
 
     def __aiter__(self) -> "ModelStream":
@@ -212,7 +211,7 @@ class ModelStream:
         if not self._is_stream:
             head = data.lstrip()
             if head.startswith(b"{"):  # one JSON value, whatever its content type says
-                return self._reader.feed_whole(head + await self._reply.whole(self._bytes_max))
+                return self._reader.feed_whole(head + await self._reply.rest())
             self._is_stream = bool(head)
         chunks = self._reader.feed(data)
         if self._reader.finished:
@@ -226,10 +225,6 @@ class ModelStream:
             return await self._reply.read(idle_s=_TRAILING_S)
         except ModelFailure:
             return None  # the answer is whole, if perhaps without its usage
-
-
-def _request_id(headers: Mapping[str, str]) -> str | None:
-    return headers.get("x-request-id") or headers.get("request-id")
 
 
 def _checked(settings: Settings) -> Settings:

@@ -96,8 +96,7 @@ class Transport:
                 max_keepalive_connections=keep_alive_max, keepalive_expiry=_KEEP_ALIVE_S
             ),
             transport=self._http,
-            trust_env=address.hostname
-            not in {"127.0.0.1", "::1", "localhost"},  # no proxy reaches loopback
+            trust_env=address.hostname not in _LOOPBACK,  # which no proxy reaches
         )
 
 
@@ -359,10 +358,13 @@ class Reply:
             )
         return data
 
-    async def whole(self, bytes_max: int) -> bytes:
-        """The body, or its first `bytes_max` bytes. Raises as `read` does."""
+    async def rest(self, bytes_max: int | None = None) -> bytes:
+        """What is left of the body, or its first `bytes_max` bytes. Raises as `read` does."""
         body = bytearray()
-        while len(body) < bytes_max and (data := await self.read()) is not None:
+        while bytes_max is None or len(body) < bytes_max:
+            data = await self.read()
+            if data is None:
+                break
             body += data
         return bytes(body[:bytes_max])
 
