@@ -206,10 +206,5 @@ class AnswerReader(ABC):
         self.finished = True
 
 
-def truncated() -> ModelFailure:
-    """The failure of a stream that ends, as if nothing was amiss, before its answer does."""
-    return ModelFailure("TRUNCATED", "the stream ended before the model's answer did")
-
-
 def _is_done(event: ServerEvent) -> bool:
     return event.data.strip() == b"[DONE]"

@@ -17,12 +17,12 @@ from trioloop.chunks import (
     ToolCallStart,
     Usage,
 )
-from trioloop.errors import ModelFailure
-from trioloop.models.answer_reader import AnswerReader, Reading, truncated
+from trioloop.models.answer_reader import AnswerReader, Reading
+from trioloop.models.failures import check_arguments, truncated, unnamed_call
 from trioloop.models.reading import UNREADABLE, Object, an_object, count, objects, read_json, string
 
 _KINDS: dict[str, BlockKind] = {"text": "text", "thinking": "reasoning", "tool_use": "tool-call"}
-_KIND_OF_DELTA: Final = {
+_TYPE_OF_DELTA: Final = {
     "text_delta": "text",
     "citations_delta": "text",
     "thinking_delta": "thinking",
@@ -119,16 +119,16 @@ class AnthropicReader(AnswerReader):
         elif block.kind == "tool-call":
             name = string(start.get("name"))
             if not name:
-                raise ModelFailure("MALFORMED_RESPONSE", "the model asked for an unnamed call")
+                raise unnamed_call()
             self._chunks.append(ToolCallStart(block.number, string(start.get("id")), name))
 
     def _continue(self, index: object, delta: Object) -> None:
         kind = string(delta.get("type"))
         block = self._by_index.get(_index(index))
         if block is None:
-            if kind not in _KIND_OF_DELTA:
+            if kind not in _TYPE_OF_DELTA:
                 return  # a piece of nothing that we know
-            self._start(index, {"type": _KIND_OF_DELTA[kind]})
+            self._start(index, {"type": _TYPE_OF_DELTA[kind]})
             block = self._blocks[-1]
         if kind == "text_delta":
             self._say(TextDelta, string(delta.get("text")), block.number)
@@ -151,12 +151,7 @@ class AnthropicReader(AnswerReader):
         if not text:
             return
         block.chars += len(text)
-        if block.chars > self._reading.arguments_chars_max:
-            raise ModelFailure(
-                "MALFORMED_RESPONSE",
-                "the arguments of one call are longer than "
-                f"{self._reading.arguments_chars_max} characters",
-            )
+        check_arguments(block.chars, self._reading.arguments_chars_max)
         block.pieces.append(text)
         if block.kind == "tool-call":
             self._chunks.append(ArgumentsDelta(block.number, text))
@@ -169,8 +164,8 @@ class AnthropicReader(AnswerReader):
             self._replay("text", block.number, {"citations": block.citations})
         elif block.kind == "tool-call":
             self._stop_call(block)
-        elif block.kind == "opaque" and _complete_input(block):
-            self._replay("opaque", block.number, block.start)
+        elif block.kind == "opaque" and (whole := _whole(block)) is not None:
+            self._replay("opaque", block.number, whole)
 
     def _stop_call(self, block: _Block) -> None:
         whole = block.start.get("input")
@@ -234,11 +229,11 @@ def _add_members(whole: Object, delta: Object) -> None:
             whole[name] = value
 
 
-def _complete_input(block: _Block) -> bool:
-    """Whether a block can be sent back: the JSON of its input, if it came in pieces, is whole."""
-    if block.pieces:
-        value = read_json("".join(block.pieces).encode())
-        if value is UNREADABLE:
-            return False
-        block.start["input"] = value
-    return bool(block.type)
+def _whole(block: _Block) -> Object | None:
+    """A block that can be sent back; None where it has no type, or its input came in part only."""
+    if not block.type:
+        return None
+    if not block.pieces:
+        return block.start
+    value = read_json("".join(block.pieces).encode())
+    return None if value is UNREADABLE else block.start | {"input": value}

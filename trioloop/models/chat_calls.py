@@ -11,7 +11,7 @@ import attrs
 import msgspec
 
 from trioloop.chunks import ArgumentsDelta, Chunk, ToolCallStart
-from trioloop.errors import ModelFailure
+from trioloop.models.failures import check_arguments, unnamed_call
 from trioloop.models.reading import Object, an_object, string
 
 
@@ -80,7 +80,7 @@ class CallReader:
             ModelFailure: MALFORMED_RESPONSE, one has none.
         """
         if any(not call.name for call in self._calls):
-            raise ModelFailure("MALFORMED_RESPONSE", "the model asked for a call without a name")
+            raise unnamed_call()
 
     def _read_piece(self, piece: Object) -> Iterator[Chunk]:
         function = an_object(piece.get("function"))
@@ -130,11 +130,7 @@ class CallReader:
             return
         call.pieces.append(text)
         call.chars += len(text)
-        if call.chars > self._chars_max:
-            raise ModelFailure(
-                "MALFORMED_RESPONSE",
-                f"the arguments of one call are longer than {self._chars_max} characters",
-            )
+        check_arguments(call.chars, self._chars_max)
 
 
 def _arguments(value: object) -> str:

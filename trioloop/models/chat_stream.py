@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from trioloop.chunks import ReasoningDelta, RefusalDelta, TextDelta, Usage
-from trioloop.models.answer_reader import AnswerReader, Reading, truncated
+from trioloop.models.answer_reader import AnswerReader, Reading
 from trioloop.models.chat_calls import CallReader
+from trioloop.models.failures import truncated
 from trioloop.models.reading import Object, count, objects, string
 
 

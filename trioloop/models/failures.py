@@ -1,4 +1,4 @@
-"""Providers' error bodies, in all the envelopes that they come in, to `ModelFailure`.
+"""How answers fail: providers' error bodies, in all their envelopes, and answers that are none.
 
 Pure. A message that leaves here holds no key, header or prompt text: only the provider's own words
 about the error, shortened, with what looks like a credential or a quoted input taken out.
@@ -74,6 +74,29 @@ def failure_in_stream(
     """The failure that an error inside of a good reply's stream tells."""
     error = read_error(payload) or ProviderError("the provider sent an error without a message")
     return _failure(error, secrets, request_id, None, {})
+
+
+def truncated() -> ModelFailure:
+    """The failure of a stream that ends, as if nothing was amiss, before its answer does."""
+    return ModelFailure("TRUNCATED", "the stream ended before the model's answer did")
+
+
+def unnamed_call() -> ModelFailure:
+    """The failure of an answer that asks for a call, and doesn't say of which tool."""
+    return ModelFailure("MALFORMED_RESPONSE", "the model asked for a call without a name")
+
+
+def check_arguments(chars: int, chars_max: int) -> None:
+    """Check how long the raw arguments of one call are, which come in pieces.
+
+    Raises:
+        ModelFailure: MALFORMED_RESPONSE, they are longer than their limit.
+    """
+    if chars > chars_max:
+        raise ModelFailure(
+            "MALFORMED_RESPONSE",
+            f"the arguments of one call are longer than {chars_max} characters",
+        )
 
 
 def read_error(payload: object) -> ProviderError | None:

@@ -18,7 +18,8 @@ from trioloop.chunks import (
     Usage,
 )
 from trioloop.errors import ModelFailure
-from trioloop.models.answer_reader import AnswerReader, Reading, truncated
+from trioloop.models.answer_reader import AnswerReader, Reading
+from trioloop.models.failures import check_arguments, truncated, unnamed_call
 from trioloop.models.kinds import FINISHES
 from trioloop.models.reading import Object, an_object, count, is_json_object, objects, string
 from trioloop.models.responses_items import Item, Items, part_text
@@ -129,12 +130,7 @@ class ResponsesReader(AnswerReader):
         pieces = item.texts.setdefault(("arguments", 0), [])
         pieces.append(text)
         item.chars += len(text)
-        if item.chars > self._reading.arguments_chars_max:
-            raise ModelFailure(
-                "MALFORMED_RESPONSE",
-                "the arguments of one call are longer than "
-                f"{self._reading.arguments_chars_max} characters",
-            )
+        check_arguments(item.chars, self._reading.arguments_chars_max)
         if item.started:
             self._chunks.append(ArgumentsDelta(item.number, text))
 
@@ -196,7 +192,7 @@ class ResponsesReader(AnswerReader):
             raise truncated()
         calls = [item for item in self._items.all if item.type == "function_call"]
         if any(not item.started for item in calls):
-            raise ModelFailure("MALFORMED_RESPONSE", "the model asked for an unnamed call")
+            raise unnamed_call()
         raw, word = self._stop_word, self._stop_word
         if raw == "incomplete":
             raw = f"incomplete:{self._why_incomplete}"
