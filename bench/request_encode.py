@@ -48,7 +48,7 @@ def encoders() -> dict[str, Encode]:
             encrypted_reasoning=False,
         ).body,
         "messages": AnthropicEncoder(
-            "p/messages", images=False, system_in_history=False, cache_ttl=None
+            "p/messages", images=False, system_in_history=False, cache_ttl=""
         ).body,
     }
 

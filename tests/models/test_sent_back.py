@@ -31,7 +31,7 @@ def sent(recording: Recording, replay_key: str = "p") -> list[dict[str, Any]]:
     )  # fmt: skip
     encoder: AnthropicEncoder | ResponsesEncoder
     if recording["api"] == "anthropic_messages":
-        encoder = AnthropicEncoder(replay_key, images=True, system_in_history=False, cache_ttl=None)
+        encoder = AnthropicEncoder(replay_key, images=True, system_in_history=False, cache_ttl="")
     else:
         encoder = ResponsesEncoder(
             replay_key, images=True, call_ids=MIDDLE_IDS, prompt_cache_key=False,

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Literal, Unpack
-from urllib.parse import urlsplit
 
 from trioloop.log.rebuild import Request
 from trioloop.models.address import checked_host
@@ -11,7 +10,7 @@ from trioloop.models.anthropic_request import AnthropicEncoder
 from trioloop.models.anthropic_stream import AnthropicReader
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
 from trioloop.models.http_model import HttpModel, Settings
-from trioloop.models.services import SERVICES, key_of, service_at
+from trioloop.models.services import SERVICES, key_of, provider_at, service_at
 from trioloop.models.transport import HttpTransport, Transport
 from trioloop.ports import Capabilities, RetryPolicy
 
@@ -70,7 +69,7 @@ class Anthropic(HttpModel):
         key = api_key or key_of(service)
         super().__init__(
             model,
-            provider=provider or (service.name if service else urlsplit(base_url).hostname or ""),
+            provider=provider or provider_at(base_url, service),
             capabilities=Capabilities(context_window, images, system_update),
             retry_policy=retry_policy,
             transport=Transport(

@@ -20,7 +20,6 @@ from trioloop.messages import (
     OpaqueBlock,
     ReasoningBlock,
     RefusalBlock,
-    Replay,
     SystemMessage,
     TextBlock,
     ToolCallBlock,
@@ -28,7 +27,7 @@ from trioloop.messages import (
 )
 from trioloop.models.encoded_history import Encode, EncodedHistory
 from trioloop.models.reading import Object
-from trioloop.models.request_settings import EncodedTools, known, with_extra
+from trioloop.models.request_settings import EncodedTools, known, own_members, with_extra
 from trioloop.models.sent_calls import PLAIN_IDS, arguments_json
 from trioloop.models.shown_images import instead_of
 
@@ -44,11 +43,11 @@ class AnthropicEncoder:
         replay_key: whose replay data may go out; others' stays here (E6).
         images: the model can be shown images.
         system_in_history: a changed section may stand among the messages as such.
-        cache_ttl: how long the provider is to keep the request's prefix; None: as it likes.
+        cache_ttl: how long the provider is to keep the request's prefix; "": not at all.
     """
 
     def __init__(
-        self, replay_key: str, *, images: bool, system_in_history: bool, cache_ttl: str | None
+        self, replay_key: str, *, images: bool, system_in_history: bool, cache_ttl: str
     ) -> None:
         self._replay_key = replay_key
         self._images = images
@@ -63,7 +62,7 @@ class AnthropicEncoder:
         Raises:
             ModelFailure: INVALID_REQUEST, the settings can't be sent.
         """
-        settings = _encode(self._settings(request))
+        settings = msgspec.json.encode(self._settings(request))
         turns = self._history.joined(request.history)
         end = b"]}]" if turns else b"]"
         start = settings.removesuffix(b"}") + b',"messages":['
@@ -97,7 +96,7 @@ class AnthropicEncoder:
         def piece(message: Message) -> bytes:
             nonlocal role
             before, (said_by, blocks) = role, self._turn(message)
-            content = b",".join(map(_encode, blocks))
+            content = b",".join(map(msgspec.json.encode, blocks))
             if not content:
                 return b""
             role = said_by
@@ -125,7 +124,7 @@ class AnthropicEncoder:
 
     def _answer(self, content: Sequence[Block]) -> Iterator[Object | Raw]:
         for block in content:
-            own = self._own(block)
+            own = own_members(block, self._replay_key)
             match block:
                 case TextBlock(text=text):
                     yield from (part | own for part in _text(text))
@@ -137,13 +136,6 @@ class AnthropicEncoder:
                     yield _call(block) | own
                 case OpaqueBlock(replay=replay) if own:
                     yield replay.data
-
-    def _own(self, block: Block) -> Object:
-        """What this provider sent with a block, to be sent back with it."""
-        replay: Replay | None = getattr(block, "replay", None)
-        if replay is None or replay.provider != self._replay_key:
-            return {}
-        return msgspec.json.decode(replay.data, type=dict[str, Raw])
 
     def _result(self, message: ToolResultMessage) -> Object:
         result: Object = {
@@ -191,7 +183,3 @@ def _tool_choice(config: CallConfig) -> Object | None:
 
 def _declaration(tool: ToolDeclaration) -> Object:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-
-
-def _encode(value: object) -> bytes:
-    return msgspec.json.encode(value)

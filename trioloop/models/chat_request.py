@@ -7,7 +7,6 @@ A message that says nothing to this provider is left out, because many servers r
 from collections.abc import Iterator, Sequence
 
 import msgspec
-from msgspec import Raw
 
 from trioloop.events import CallConfig, ToolDeclaration
 from trioloop.log.rebuild import Request
@@ -25,7 +24,13 @@ from trioloop.messages import (
 )
 from trioloop.models.encoded_history import EncodedHistory
 from trioloop.models.reading import Object
-from trioloop.models.request_settings import EncodedTools, cache_key, known, with_extra
+from trioloop.models.request_settings import (
+    EncodedTools,
+    cache_key,
+    known,
+    own_members,
+    with_extra,
+)
 from trioloop.models.sent_calls import arguments_text
 from trioloop.models.services import Dialect
 from trioloop.models.shown_images import data_url, holds_image, words
@@ -55,18 +60,20 @@ class ChatEncoder:
         Raises:
             ModelFailure: INVALID_REQUEST, the settings can't be sent.
         """
-        settings = _encode(self._settings(request))
+        settings = msgspec.json.encode(self._settings(request))
         heads = "\n\n".join(head.text for head in request.system)
         messages = self._history.joined(request.history)
         start = settings.removesuffix(b"}") + b',"messages":['
         if heads:
-            start += _encode({"role": "system", "content": heads}) + (b"," if messages else b"")
+            start += msgspec.json.encode({"role": "system", "content": heads}) + (
+                b"," if messages else b""
+            )
         return b"".join((start, messages, b"]", self._tools.member(request.tools), b"}"))
 
     def _piece(self, message: Message) -> bytes:
         """A message's JSON behind a comma."""
         sent = self._message(message)
-        return b"," + _encode(sent) if sent else b""
+        return b"," + msgspec.json.encode(sent) if sent else b""
 
     def _settings(self, request: Request) -> Object:
         config = request.config
@@ -115,8 +122,7 @@ class ChatEncoder:
         members: Object = {}
         thoughts = [block for block in message.content if isinstance(block, ReasoningBlock)]
         for block in thoughts:
-            if block.replay is not None and block.replay.provider == self._provider:
-                members |= msgspec.json.decode(block.replay.data, type=dict[str, Raw])
+            members |= own_members(block, self._provider)
         if message.calls and thoughts and self._dialect.reasoning_replay == "with-calls":
             members["reasoning_content"] = "".join(block.text for block in thoughts)
         return members
@@ -146,7 +152,3 @@ def _parts(content: Sequence[Block]) -> Iterator[Object]:
             yield {"type": "text", "text": block.text}
         elif isinstance(block, ImageBlock):
             yield {"type": "image_url", "image_url": {"url": data_url(block)}}
-
-
-def _encode(value: object) -> bytes:
-    return msgspec.json.encode(value)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Literal, Unpack
-from urllib.parse import urlsplit
 
 from trioloop.log.rebuild import Request
 from trioloop.models.address import checked_host
@@ -11,7 +10,7 @@ from trioloop.models.chat_request import ChatEncoder
 from trioloop.models.chat_stream import ChatReader
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
 from trioloop.models.http_model import HttpModel, Settings
-from trioloop.models.services import SERVICES, Dialect, key_of, service_at
+from trioloop.models.services import SERVICES, Dialect, key_of, provider_at, service_at
 from trioloop.models.transport import HttpTransport, Transport
 from trioloop.ports import Capabilities, RetryPolicy
 
@@ -64,7 +63,7 @@ class OpenAIChat(HttpModel):
         key = api_key or key_of(service)
         dialect = dialect or (service.dialect if service else Dialect())
         images = dialect.images if images is None else images
-        provider = provider or (service.provider if service else urlsplit(base_url).hostname or "")
+        provider = provider or provider_at(base_url, service)
         authorization = {"authorization": f"Bearer {key}"} if key else {}
         super().__init__(
             model,

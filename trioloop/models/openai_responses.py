@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Literal, Unpack
-from urllib.parse import urlsplit
 
 from trioloop.log.rebuild import Request
 from trioloop.models.address import checked_host
@@ -12,7 +11,7 @@ from trioloop.models.http_model import HttpModel, Settings
 from trioloop.models.responses_request import ResponsesEncoder
 from trioloop.models.responses_stream import ResponsesReader
 from trioloop.models.sent_calls import ANY_IDS, MIDDLE_IDS
-from trioloop.models.services import SERVICES, key_of, service_at
+from trioloop.models.services import SERVICES, key_of, provider_at, service_at
 from trioloop.models.transport import HttpTransport, Transport
 from trioloop.ports import Capabilities, RetryPolicy
 
@@ -66,8 +65,7 @@ class OpenAIResponses(HttpModel):
         authorization = {"authorization": f"Bearer {key}"} if key else {}
         super().__init__(
             model,
-            provider=provider
-            or (service.provider if service else urlsplit(base_url).hostname or ""),
+            provider=provider or provider_at(base_url, service),
             capabilities=Capabilities(context_window, images, system_update),
             retry_policy=retry_policy,
             transport=Transport(

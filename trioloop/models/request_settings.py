@@ -1,14 +1,15 @@
-"""What the requests of all three APIs have in common beside their messages."""
+"""What the requests of all three APIs have in common: settings, tools, what goes back unchanged."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Set
 
 import msgspec
+from msgspec import Raw
 
 from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig, ToolDeclaration
 from trioloop.log.rebuild import Request
-from trioloop.messages import Json
+from trioloop.messages import Block, Json, Replay
 from trioloop.models.reading import Object
 
 _CACHE_KEY_CHARS_MAX = 64
@@ -45,6 +46,14 @@ def cache_key(request: Request) -> str:
     if len(session) <= _CACHE_KEY_CHARS_MAX:
         return session
     return hashlib.sha256(session.encode()).hexdigest()
+
+
+def own_members(block: Block, replay_key: str) -> Object:
+    """What a provider sent with a block, to be sent back with it; others' data stays here (E6)."""
+    replay: Replay | None = getattr(block, "replay", None)
+    if replay is None or replay.provider != replay_key:
+        return {}
+    return msgspec.json.decode(replay.data, type=dict[str, Raw])
 
 
 class EncodedTools:

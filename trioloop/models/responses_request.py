@@ -20,7 +20,6 @@ from trioloop.messages import (
     OpaqueBlock,
     ReasoningBlock,
     RefusalBlock,
-    Replay,
     SystemMessage,
     TextBlock,
     ToolCallBlock,
@@ -28,7 +27,13 @@ from trioloop.messages import (
 )
 from trioloop.models.encoded_history import EncodedHistory
 from trioloop.models.reading import Object
-from trioloop.models.request_settings import EncodedTools, cache_key, known, with_extra
+from trioloop.models.request_settings import (
+    EncodedTools,
+    cache_key,
+    known,
+    own_members,
+    with_extra,
+)
 from trioloop.models.sent_calls import CallIds, arguments_text
 from trioloop.models.shown_images import data_url, holds_image, words
 
@@ -69,7 +74,7 @@ class ResponsesEncoder:
         Raises:
             ModelFailure: INVALID_REQUEST, the settings can't be sent.
         """
-        settings = _encode(self._settings(request))
+        settings = msgspec.json.encode(self._settings(request))
         items = self._history.joined(request.history)
         start = settings.removesuffix(b"}") + b',"input":['
         return b"".join((start, items, b"]", self._tools.member(request.tools), b"}"))
@@ -96,7 +101,7 @@ class ResponsesEncoder:
 
     def _piece(self, message: Message) -> bytes:
         """A message's items, each behind a comma, so that a body is joined in one go."""
-        return b"".join(b"," + _encode(item) for item in self._items(message))
+        return b"".join(b"," + msgspec.json.encode(item) for item in self._items(message))
 
     def _items(self, message: Message) -> Iterator[Object | Raw]:
         match message:
@@ -110,10 +115,13 @@ class ResponsesEncoder:
                 yield {"role": "user", "content": self._content(message.content)}
 
     def _answer(self, content: Sequence[Block]) -> Iterator[Object | Raw]:
-        reasoned = any(isinstance(block, ReasoningBlock) and self._own(block) for block in content)
+        owns = [own_members(block, self._replay_key) for block in content]
+        reasoned = any(
+            own and isinstance(block, ReasoningBlock)
+            for block, own in zip(content, owns, strict=True)
+        )
         held: list[Raw] = []  # reasoning that waits for what it led to: alone it is refused
-        for block in content:
-            own = self._own(block)
+        for block, own in zip(content, owns, strict=True):
             item: Object | Raw
             match block:
                 case ReasoningBlock() if block.replay is not None and own:
@@ -130,13 +138,6 @@ class ResponsesEncoder:
             yield from held
             held.clear()
             yield item
-
-    def _own(self, block: Block) -> Object:
-        """What this provider sent with a block, to be sent back with it."""
-        replay: Replay | None = getattr(block, "replay", None)
-        if replay is None or replay.provider != self._replay_key:
-            return {}
-        return msgspec.json.decode(replay.data, type=dict[str, Raw])
 
     def _call(self, call: ToolCallBlock, own: Object) -> Object:
         return {
@@ -199,7 +200,3 @@ def _declaration(tool: ToolDeclaration) -> Object:
         "parameters": tool.parameters,
         "strict": False,
     }
-
-
-def _encode(value: object) -> bytes:
-    return msgspec.json.encode(value)

@@ -138,6 +138,11 @@ def service_at(base_url: str, api: Api) -> Service | None:
     return next((service for service in services if service.host == host), None)
 
 
+def provider_at(base_url: str, service: Service | None) -> str:
+    """The name in the log of who answers at an address: the known service's, else the host."""
+    return service.provider if service else urlsplit(base_url).hostname or ""
+
+
 def key_of(service: Service | None) -> str | None:
     """The key of a known service, from the environment; other servers need none.
 
