@@ -7,13 +7,12 @@ about the error, shortened, with what looks like a credential or a quoted input 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 import attrs
-import msgspec
 
 from trioloop.errors import ModelFailure
 from trioloop.models.kinds import FAILURE_CODES, ErrorKind
+from trioloop.models.reading import Object, count, read_json
 
 _MESSAGE_CHARS_MAX = 500  # of a provider's message that are told
 _READ_CHARS_MAX = 2_000  # of a provider's message that are searched for numbers
@@ -63,7 +62,7 @@ def failure_of_reply(
         secrets: what must not be in the message.
         now: Unix seconds, for a `retry-after` that is a date.
     """
-    error = read_error(_json_or_none(body)) or ProviderError(_plain(headers, body))
+    error = read_error(read_json(body)) or ProviderError(_plain(headers, body))
     error = attrs.evolve(error, status=status)
     return _failure(error, secrets, request_id_of(headers), retry_after_s(headers, now), headers)
 
@@ -267,7 +266,7 @@ def _kind_of_status(status: int) -> ErrorKind:
     return "invalid_request" if status >= 400 else "unknown"
 
 
-def _from_object(error: dict[str, Any]) -> ProviderError:  # Any: JSON of a provider's
+def _from_object(error: Object) -> ProviderError:
     metadata = error.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     message = error.get("message")
@@ -276,19 +275,17 @@ def _from_object(error: dict[str, Any]) -> ProviderError:  # Any: JSON of a prov
         words=frozenset(_words(error)),
         status=next(_status_numbers(error), None),
         detail=raw if isinstance(raw, str) else "",
-        tokens=ContextTokens(
-            limit=_integer(error.get("n_ctx")), prompt=_integer(error.get("n_prompt_tokens"))
-        ),
+        tokens=ContextTokens(limit=count(error, "n_ctx"), prompt=count(error, "n_prompt_tokens")),
     )
 
 
-def _words(error: dict[str, Any]) -> Iterator[str]:
+def _words(error: Object) -> Iterator[str]:
     return (
         value.lower() for value in (error.get("type"), error.get("code")) if isinstance(value, str)
     )
 
 
-def _status_numbers(error: dict[str, Any]) -> Iterator[int]:
+def _status_numbers(error: Object) -> Iterator[int]:
     for value in (error.get("status_code"), error.get("code"), error.get("status")):
         if re.fullmatch(r"[1-9][0-9]{2}", str(value)):
             yield int(str(value))
@@ -310,17 +307,6 @@ def _plain(headers: Mapping[str, str], body: bytes) -> str:
     if "html" in content_type or body.lstrip()[:1] == b"<":
         return "the reply is a page, not an API's answer: is base_url right?"
     return body.decode("utf-8", "replace")
-
-
-def _json_or_none(body: bytes) -> object:
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-def _integer(value: object) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 def _number(text: str | None) -> float | None:
