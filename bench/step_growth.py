@@ -16,7 +16,7 @@ import trioloop
 from bench.observed import observed_agent
 from bench.prepared_model import DONE, PreparedModel, Reads, calls_of
 from bench.report import Figure, compared
-from bench.timing import Effort, Spent, Stopwatch, alternate
+from bench.timing import Effort, Spent, Stopwatch, alternate, sum_of
 
 NAME = "step-growth"
 SHORT = 50
@@ -74,9 +74,7 @@ async def _at(effort: Effort, size: int) -> Figure:
 
     async def shorter() -> Spent:
         turns = [await _LongTurn(short).run() for _ in range(max(1, size // short))]
-        spent = [spent for spent, _ in turns]
-        parts = len(turns) * short
-        return Spent(sum(one.cpu for one in spent), sum(one.wall for one in spent)) / parts
+        return sum_of([spent for spent, _ in turns]) / (len(turns) * short)
 
     timings = await alternate(long, shorter, effort.runs)
     return compared(

@@ -10,7 +10,7 @@ import trioloop
 from bench.observed import observed_agent
 from bench.prepared_model import DONE, PreparedModel
 from bench.report import Figure, compared
-from bench.timing import Effort, Spent, Stopwatch, Timings
+from bench.timing import Effort, Spent, Stopwatch, Timings, sum_of
 
 NAME = "turn-growth"
 TURNS = 1000
@@ -42,15 +42,10 @@ async def _pair(turns: int, counted: int) -> tuple[Spent, Spent]:
         gc.collect()
         spent = [(await _turn(old), await _turn(new)) for _ in range(counted)]
     of_old, of_new = zip(*spent, strict=True)
-    return _mean(of_old), _mean(of_new)
+    return sum_of(of_old) / counted, sum_of(of_new) / counted
 
 
 async def _turn(agent: trioloop.Agent) -> Spent:
     with Stopwatch(collects=False) as watch:
         await agent.ask("go")
     return watch.spent
-
-
-def _mean(spent: tuple[Spent, ...]) -> Spent:
-    cpu, wall = sum(one.cpu for one in spent), sum(one.wall for one in spent)
-    return Spent(cpu, wall) / len(spent)
