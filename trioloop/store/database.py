@@ -95,7 +95,7 @@ class Database:
             for opening in openings:
                 opening.refuse(error)
             return
-        self._grant(openings)
+        self._hold(openings)
 
     def _open_in(self, connection: sqlite3.Connection, openings: Sequence[Opening]) -> None:
         for opening in openings:
@@ -118,11 +118,11 @@ class Database:
         self._keys[session], self._doubtful[session] = row.key, row.head
         opening.grant(Lease(session, row.head.epoch, row.head.next_seq))
 
-    def _grant(self, openings: Sequence[Opening]) -> None:
+    def _hold(self, openings: Sequence[Opening]) -> None:
+        """Note who holds the sessions whose leases were given: the transaction is through."""
         for opening in openings:
             if opening.lease is not None:
                 self._held[opening.session] = opening.owner
-                opening.answered = True
 
     def add_session(self, session: SessionId, owner: Owner, rows: Sequence[StoredRow]) -> None:
         """Make a session with all of its rows, in one transaction; nobody holds it afterwards.
@@ -162,7 +162,7 @@ class Database:
             self._open_in(connection, openings)
             answers = [self._answer(connection, append, written) for append in appends]
             self._write(connection, written)
-        self._grant(openings)
+        self._hold(openings)
         return answers
 
     def put_blob(self, content: bytes) -> str:

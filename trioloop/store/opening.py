@@ -14,9 +14,8 @@ class Opening:
         session: its name.
         owner: who wants to.
         create: make it, rather than take up what is there.
-        lease: the right, once it is given; it holds when `answered` is set.
+        lease: the right, once it is given; it holds when the transaction is through.
         error: why it isn't given.
-        answered: whether there is an answer.
     """
 
     session: SessionId
@@ -24,7 +23,6 @@ class Opening:
     create: bool
     lease: Lease | None = None
     error: Exception | None = None
-    answered: bool = False
 
     def grant(self, lease: Lease) -> None:
         """Give the right to write, for when the transaction is through."""
@@ -32,7 +30,7 @@ class Opening:
 
     def refuse(self, error: Exception) -> None:
         """Answer with an error."""
-        self.lease, self.error, self.answered = None, error, True
+        self.lease, self.error = None, error
 
     def result(self) -> Lease:
         """The lease.
