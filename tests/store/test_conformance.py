@@ -66,6 +66,16 @@ class Unhurried(MemoryStore):
         return []
 
 
+class Crashing(MemoryStore):
+    """Raises what no store should."""
+
+    async def read(
+        self, session: SessionId, *, after: int = -1, limit: int | None = None
+    ) -> list[StoredRow]:
+        await trio.lowlevel.checkpoint()
+        raise KeyError(session)
+
+
 class Short(MemoryStore):
     """Reads one row less than there are."""
 
@@ -92,6 +102,7 @@ class Doubling(MemoryStore):
         (Trusting, "refused to others, naming who holds it"),
         (Unfenced, "writes nothing"),
         (Unhurried, "listed by name"),
+        (Crashing, r"What is committed is read back.* KeyError\('paris'\)"),
         (Short, "read back"),
         (Doubling, "recognised by its id"),
     ],

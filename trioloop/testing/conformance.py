@@ -49,7 +49,8 @@ async def store_conformance(
         open_store: gives an async context manager of an empty store; called for each promise.
 
     Raises:
-        AssertionError: it breaks a promise, whose name and words are in the message.
+        AssertionError: it breaks a promise, whose words are in the message; also where it raises
+            an error that it shouldn't.
     """
     for promise in STORE_PROMISES:
         async with open_store() as store:
@@ -57,13 +58,14 @@ async def store_conformance(
 
 
 def _promise(check: StorePromise) -> StorePromise:
-    """A check whose failure says what was promised."""
+    """A check whose failure, an unexpected error included, says what was promised."""
 
     async def promise(store: SessionStore) -> None:
         try:
             await check(store)
-        except AssertionError as error:
-            raise AssertionError(f"{store!r} breaks a promise. {check.__doc__} {error}") from error
+        except Exception as error:
+            why = str(error) if isinstance(error, AssertionError) else repr(error)
+            raise AssertionError(f"{store!r} breaks a promise. {check.__doc__} {why}") from error
 
     promise.__name__ = promise.__qualname__ = check.__name__
     promise.__doc__ = check.__doc__
