@@ -63,6 +63,9 @@ def change(path: Path, statement: str, *values: object) -> None:
         ("DELETE FROM event WHERE place < (2 << 32)", 0),
         ("UPDATE session SET next_seq = 30 WHERE id = 1", 30),
         ("UPDATE session SET next_seq = 90 WHERE id = 1", 60),
+        ("UPDATE session SET next_seq = 'none' WHERE id = 1", 60),
+        ("UPDATE session SET crc = 'none' WHERE id = 1", 60),
+        ("UPDATE event SET crc = 'none' WHERE place = (1 << 32) + 7", 7),
         ("UPDATE session SET name = 'oslo' WHERE id = 1", 0),
     ],
 )
@@ -83,6 +86,15 @@ async def test_the_first_damaged_event_is_named_and_what_stands_before_it_is_rea
         with pytest.raises(DamagedSessionError):
             await store.read(SessionId("paris"))
         assert await store.read(SessionId("rome")) == list(rows["rome"])
+
+
+async def test_damage_of_the_event_that_reading_goes_on_from_is_named(
+    path: Path, rows: dict[str, tuple[StoredRow, ...]]
+) -> None:
+    change(path, "UPDATE event SET crc = 'none' WHERE place = (1 << 32) + 7")
+    with pytest.raises(DamagedSessionError) as caught:
+        await SqliteStore(path).read(SessionId("paris"), after=7)
+    assert caught.value.seq == 7
 
 
 async def test_a_zeroed_page_is_found_and_other_sessions_are_read(

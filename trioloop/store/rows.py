@@ -36,7 +36,12 @@ def session_row(connection: sqlite3.Connection, session: str) -> SessionRow | No
     found = connection.execute(
         "SELECT id, epoch, next_seq, crc, append_id FROM session WHERE name = ?", (session,)
     ).fetchone()
-    return None if found is None else SessionRow(found[0], Head(*found[1:]))
+    if found is None:
+        return None
+    key, epoch, next_seq, *rest = found
+    if not isinstance(next_seq, int):  # damage; no session ends there, so that all of it is read
+        next_seq = 1 << SEQ_BITS
+    return SessionRow(key, Head(epoch, next_seq, *rest))
 
 
 def summaries(connection: sqlite3.Connection) -> list[SessionSummary]:
@@ -94,6 +99,8 @@ class _Verification:
         seq, crc = after, 0
         for found_seq, found_crc, payload, blob in self._stored(max(after, 0)):
             if found_seq == after:  # the anchor of the chain
+                if not isinstance(found_crc, int):
+                    raise self._damage(after, "its CRC is no number")
                 crc = found_crc
                 continue
             seq += 1
