@@ -3,17 +3,19 @@
 from pathlib import Path
 
 import attrs
+import msgspec
 import pytest
 import trio
 import trio.testing
 
 import trioloop
 from tests.models.asking import ask, collect, make_request
-from trioloop.chunks import Finish, TextDelta
+from trioloop.chunks import Finish, Frame, TextDelta
 from trioloop.errors import InvalidInputError, ModelFailure
 from trioloop.events import CallConfig
 from trioloop.messages import user_message
 from trioloop.models import RecordedModel, ScriptedModel
+from trioloop.models.recording_file import read_recording, written
 from trioloop.models.scripted import Entry
 from trioloop.plugins import retry
 from trioloop.ports import Capabilities
@@ -91,6 +93,19 @@ async def test_an_answer_that_was_left_waits_to_be_left_again(
     call = await RecordedModel(path).prepare(CallConfig(provider="scripted", model="scripted"))
     async with call.stream(make_request(config=call.config)) as stream:
         assert list(await anext(stream)) == [TextDelta("a")]
+
+
+async def test_reads_that_held_nothing_are_no_end(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    await ask(RecordedModel(path, live=ScriptedModel([Text("hi")])))
+    heading, (exchange,) = read_recording(path)
+    frames = [piece for frame in exchange.frames for piece in (frame, Frame(frame.at_ms, ()))]
+    exchange = msgspec.structs.replace(exchange, frames=tuple(frames))
+    path.write_bytes(written([heading, exchange]))
+    again = tmp_path / "again.jsonl"
+    await ask(RecordedModel(again, live=RecordedModel(path)))
+    assert read_recording(again)[1][0].left is False
+    assert (await ask(RecordedModel(again))).assembled.message.text == "hi"
 
 
 async def test_requests_at_once_have_their_own_answers(tmp_path: Path) -> None:

@@ -194,8 +194,8 @@ class _Notes:
 
     @property
     def left(self) -> bool:
-        last = self.frames[-1].chunks[-1] if self.frames else None
-        return self.failure is None and not isinstance(last, Finish)
+        chunks = (chunk for frame in self.frames for chunk in frame.chunks)
+        return self.failure is None and not any(isinstance(chunk, Finish) for chunk in chunks)
 
 
 class _Noting:
