@@ -121,28 +121,27 @@ class Requests:
 
     async def _act(self, method: Method, request: Request, asked: Any) -> None:
         """Carry a request out and say what came of it; subscriptions begin behind their answer."""
-        own = self._own.get(method.name)
         try:
-            if own is not None:
-                result = await own(asked)
-            elif method.repeats == "by id" and self.grant is not None:
-                result = await self._service.remembered.once(
-                    self.grant.name, request, lambda: self._carried_out(method, asked)
-                )
-            else:
-                result = await self._carried_out(method, asked)
+            result = await self._outcome(method, request, asked)
         except WireError as error:
             await self._voice.say(encode_error(request.id, error))
             return
-        except TrioloopError as error:
-            known = as_wire_error(error)
-            await self._voice.say(encode_error(request.id, known or internal(error)))
-            return
         await self._voice.say(encode_result(request.id, result))
-        self._begin(result, asked)
+        self._begin(method, result, asked)
+
+    async def _outcome(self, method: Method, request: Request, asked: Any) -> results.Result:
+        if method.repeats != "by id":
+            return await self._carried_out(method, asked)
+        assert self.grant is not None  # admitted
+        return await self._service.remembered.once(
+            self.grant.name, request, lambda: self._carried_out(method, asked)
+        )
 
     async def _carried_out(self, method: Method, asked: Any) -> results.Result:
+        own = self._own.get(method.name)
         try:
+            if own is not None:
+                return await own(asked)
             return await ANSWERS[method.name](self._service, asked)
         except TrioloopError as error:
             known = as_wire_error(error)
@@ -199,12 +198,12 @@ class Requests:
             found.scope.cancel()
         return results.Done(changed=found is not None)
 
-    def _begin(self, result: results.Result, asked: parameters.Parameters) -> None:
+    def _begin(self, method: Method, result: Any, asked: Any) -> None:
         """Start what an answer has promised."""
-        if isinstance(result, results.Subscribed) and isinstance(asked, parameters.Subscribe):
+        if method.name == "session/subscribe":
             subscription = self._subscriptions[result.subscription]
             self._start(lambda: self._tell(subscription, asked))
-        elif self._tells_state and isinstance(result, results.Done) and result.changed:
+        elif method.name == "runtime/subscribe" and result.changed:
             self._start(self._tell_state)
 
     async def _tell(self, subscription: Subscription, asked: parameters.Subscribe) -> None:

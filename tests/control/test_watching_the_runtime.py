@@ -1,0 +1,34 @@
+"""The state of the runtime, told to who asked for it, once for each change (`runtime/subscribe`)."""
+
+import json
+from typing import Any
+
+from tests.control.raw_client import raw_connection
+from tests.control.serving import served
+
+
+async def test_commands_behind_a_subscription_tell_of_nothing_twice() -> None:
+    async with served() as there, raw_connection(there.address) as connection:
+        agent = await there.runtime.create_agent("a")
+        messages = [agent.inject("later") for _ in range(3)]
+        states = list[dict[str, Any]]()
+
+        async def ask(id: int, method: str, **params: Any) -> Any:
+            """The result; states that come before it are kept."""
+            body = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+            await connection.send(json.dumps(body))
+            while True:
+                frame = json.loads(await connection.receive())
+                if frame.get("id") == id:
+                    return frame["result"]
+                states.append(frame["params"])
+
+        assert (await ask(0, "runtime/subscribe"))["changed"]
+        assert not (await ask(1, "runtime/subscribe"))["changed"]
+        for number, message in enumerate(messages):
+            assert (await ask(2 + number, "inbox/remove", agent="a", message=message))["changed"]
+        for number in range(20):
+            await ask(10 + number, "agent/status", agent="a")
+        pending = [state["agents"][0]["pending"] for state in states]
+        assert pending == sorted(set(pending), reverse=True)
+        assert pending[-1] == 0
