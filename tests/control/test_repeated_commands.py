@@ -124,6 +124,26 @@ async def test_an_error_is_an_outcome_too_and_a_cancel_is_none() -> None:
             await remembered.once("me", asked, fail)
 
 
+async def test_who_waits_for_a_command_that_is_cancelled_carries_it_out() -> None:
+    remembered, acted = Remembered(10), list[str]()
+    asked = command("id-1", "agent/wake", OneAgent(agent="a"))
+
+    async def act() -> Done:
+        acted.append("acted")
+        return Done()
+
+    async with trio.open_nursery() as nursery:
+        with trio.CancelScope() as lost:
+            async with trio.open_nursery() as inner:
+                inner.start_soon(remembered.once, "me", asked, trio.sleep_forever)
+                await trio.testing.wait_all_tasks_blocked()
+                nursery.start_soon(remembered.once, "me", asked, act)
+                nursery.start_soon(remembered.once, "me", asked, act)
+                await trio.testing.wait_all_tasks_blocked()
+                lost.cancel()
+    assert acted == ["acted"]
+
+
 async def test_only_the_last_commands_are_remembered() -> None:
     remembered, acted = Remembered(2), list[int]()
 

@@ -24,10 +24,10 @@ class _Command:
 
 
 class Remembered:
-    """The last commands of each token, with what came of them.
+    """The last commands, each known by its token and its id, with what came of them.
 
     Args:
-        commands_max: how many are kept.
+        commands_max: how many are kept, of all tokens together.
     """
 
     def __init__(self, commands_max: int) -> None:
@@ -52,9 +52,12 @@ class Remembered:
             return await act()
         key = (owner, request.id)
         body = hashlib.sha256(request.method.encode() + b"\n" + bytes(request.params)).digest()
-        known = self._commands.get(key)
-        if known is not None:
-            return await _first_outcome(known, body)
+        while (known := self._commands.get(key)) is not None:
+            if known.body != body:
+                raise WireError("id_conflict")
+            await known.done.wait()
+            if known.outcome is not None:
+                return _first_outcome(known.outcome)
         command = self._commands[key] = _Command(body)
         try:
             outcome = command.outcome = await act()
@@ -70,12 +73,7 @@ class Remembered:
         return outcome
 
 
-async def _first_outcome(command: _Command, body: bytes) -> Result:
-    if command.body != body:
-        raise WireError("id_conflict")
-    await command.done.wait()
-    if command.outcome is None:
-        raise WireError("internal")
-    if isinstance(command.outcome, WireError):
-        raise command.outcome
-    return command.outcome
+def _first_outcome(outcome: Result | WireError) -> Result:
+    if isinstance(outcome, WireError):
+        raise outcome
+    return outcome
