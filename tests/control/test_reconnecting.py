@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.control.browsing import free_port
+from tests.control.raw_client import raw_connection
 from tests.control.serving import ROOMY, agent_of, controlled, served
 from trioloop.control import ControlLimits, WireError, connect
 from trioloop.control.address import read_address
+from trioloop.control.connection import ConnectionEndedError
 from trioloop.events import Event
 from trioloop.testing import ScriptedModel, Text, ToolCall
 from trioloop.tools import tool
@@ -158,3 +160,14 @@ async def test_a_command_under_way_when_the_endpoint_is_restarted_is_sent_again(
                 await control.send("a", "hello", id=f"m{number}", wakeup=False)
         agent = agent_of(there.runtime, "a")
         assert [one.message.id for one in agent.inbox.next_turn] == [f"m{n}" for n in range(5)]
+
+
+async def test_a_connection_whose_send_was_cancelled_is_over_for_its_reader_too() -> None:
+    async with served() as there, raw_connection(there.address) as connection:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await connection.send("{}")
+        with pytest.raises(ConnectionEndedError):
+            await connection.receive()
+        with pytest.raises(ConnectionEndedError):
+            await connection.send("{}")

@@ -73,14 +73,15 @@ class Connection:
         Raises:
             ConnectionEndedError: it is over.
         """
-        whole = False
         try:
             await self._socket.send_message(text)
-            whole = True
         except (ConnectionClosed, LocalProtocolError):
+            self._torn = True
             raise self._ended() from None
-        finally:
-            self._torn = self._torn or not whole
+        except BaseException:  # whatever stopped it, half a frame may be on the wire
+            self._torn = True
+            await trio.aclose_forcefully(self._passage)
+            raise
 
     async def receive(self) -> str | bytes:
         """The next message. A checkpoint.
