@@ -51,7 +51,6 @@ class ControlLimits:
         close_s: how long a closing handshake may take.
         shutdown_s: how long all connections may take when the endpoint is left.
         commands_remembered_max: commands whose outcome is given again when they come again.
-        approval_s: how long a question waits for an answer before it counts as a no.
     """
 
     connections_max: int = _count(64)
@@ -74,4 +73,3 @@ class ControlLimits:
     close_s: float = _seconds(2)
     shutdown_s: float = _seconds(2)
     commands_remembered_max: int = _count(1_000)
-    approval_s: float = _seconds(300)

@@ -230,13 +230,5 @@ def encode_notification(name: str, fact: results.Result) -> str:
     return f'{{"jsonrpc":"2.0","method":"{name}","params":{_text(fact)}}}'
 
 
-def encode_event(subscription: int, event: bytes) -> str:
-    """A durable event as a frame; `event` are its canonical bytes."""
-    return (
-        '{"jsonrpc":"2.0","method":"session/event","params":'
-        f'{{"subscription":{subscription},"event":{event.decode()}}}}}'
-    )
-
-
 def _text(value: object) -> str:
     return _encode(value).decode()

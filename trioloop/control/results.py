@@ -268,7 +268,7 @@ class Answered(Result, frozen=True):
 # Notifications
 
 
-class SessionEvent(Result, frozen=True):
+class SessionEvent(Result, frozen=True, omit_defaults=True):
     """A durable event.
 
     Attributes:

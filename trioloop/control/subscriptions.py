@@ -11,7 +11,6 @@ from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Notification
 from trioloop.codec import encode_event
 from trioloop.control.answers.sessions import large
-from trioloop.control.protocol import encode_event as event_frame
 from trioloop.control.protocol import encode_notification
 from trioloop.control.results import AgentNotification, SessionEnd, SessionEvent
 from trioloop.control.voice import Cursor, Voice
@@ -61,17 +60,16 @@ class Subscription:
     def _frame(self, event: Event, bytes_max: int) -> str:
         payload = encode_event(event)
         told = large(payload, event.seq, bytes_max)
-        if told is None:
-            return event_frame(self.number, payload)
+        whole = Raw(payload if told is None else b"null")
         return encode_notification(
-            "session/event", SessionEvent(subscription=self.number, event=Raw(b"null"), large=told)
+            "session/event", SessionEvent(subscription=self.number, event=whole, large=told)
         )
 
     async def _hasten(self) -> None:
         """Let what is appended become durable soon, since somebody looks on."""
         session = self.agent.session
         with suppress(StoreError):  # the agent's own turn tells of it
-            async with session.subscribe(max(session.durable_seq, -1)) as events:
+            async with session.subscribe(session.durable_seq) as events:
                 async for event in events:
                     if event.seq > session.durable_seq:
                         await trio.sleep(_HASTE_S)

@@ -61,16 +61,6 @@ class UnknownApprovalError(TrioloopError, LookupError):
     code = "UNKNOWN_APPROVAL"
 
 
-class AlreadyDecidedError(TrioloopError):
-    """A question is closed. `answer` tells how."""
-
-    code = "ALREADY_DECIDED"
-
-    def __init__(self, answer: ApprovalAnswered) -> None:
-        super().__init__(f"the question {answer.approval!r} is closed: {answer.outcome}")
-        self.answer = answer
-
-
 @attrs.define(eq=False)
 class OpenApproval:
     """A question that waits for its answer.
