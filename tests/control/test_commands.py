@@ -7,10 +7,11 @@ import trio
 
 from tests.control.serving import agent_of, controlled, read_log, served, types
 from trioloop import tool
-from trioloop.control import WireError, connect
+from trioloop.control import Tokens, WireError, connect, serve
+from trioloop.control.connection import EndpointRefusedError
 from trioloop.control.limits import ControlLimits
 from trioloop.messages import TextBlock
-from trioloop.testing import ScriptedModel, Stall, Text, ToolCall
+from trioloop.testing import ScriptedModel, Stall, Text, ToolCall, open_test_runtime
 
 
 async def refused(asking: Any) -> WireError:
@@ -206,6 +207,24 @@ async def test_a_token_that_is_revoked_closes_its_connections_at_once() -> None:
         ):
             await guest.create("a")
             there.endpoint.tokens.revoke("guest")
-            with pytest.raises(Exception, match="401"):
+            with pytest.raises(EndpointRefusedError, match="401"):
                 await guest.status("a")
             assert (await owner.status("a")).status == "idle"
+
+
+async def test_a_token_of_two_endpoints_ends_at_both() -> None:
+    tokens = Tokens()
+    guest = tokens.issue("guest", "control")
+    async with (
+        open_test_runtime(model=ScriptedModel([])) as runtime,
+        serve(runtime, tokens=tokens) as one,
+        serve(runtime, tokens=tokens) as other,
+        connect(one.address(guest)) as first,
+        connect(other.address(guest)) as second,
+    ):
+        await first.create("a")
+        await second.create("a")
+        tokens.revoke("guest")
+        for control in (first, second):
+            with pytest.raises(EndpointRefusedError, match="401"):
+                await control.status("a")

@@ -9,7 +9,7 @@ import logging
 import os
 import ssl
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import trio
 
@@ -115,8 +115,7 @@ async def serve(
             check=known.check,
         )
         entrance = Entrance(service, house, tls)
-        known.on_revoked = entrance.revoked
-        with own_layers_off(), service.watching():
+        with own_layers_off(), service.watching(), known.observe(entrance.revoked):
             async with trio.open_nursery() as nursery:
                 for socket in sockets:
                     nursery.start_soon(_accept, socket, entrance, nursery)
@@ -131,7 +130,8 @@ async def serve(
         for socket in sockets:
             socket.socket.close()
         if where.path is not None:
-            os.unlink(where.path)
+            with suppress(FileNotFoundError):  # somebody has tidied up already
+                os.unlink(where.path)
 
 
 async def _accept(listener: trio.SocketListener, entrance: Entrance, nursery: trio.Nursery) -> None:

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from trioloop.errors import InvalidInputError
+from trioloop.hooks import Registration
 
 Scope: TypeAlias = Literal["read", "control", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "control", "admin")  # each includes those before it
@@ -45,15 +46,11 @@ class Grant:
 
 
 class Tokens:
-    """The tokens that an endpoint knows.
-
-    Attributes:
-        on_revoked: told of each grant that ends.
-    """
+    """The tokens that an endpoint knows, or several endpoints."""
 
     def __init__(self) -> None:
-        self.on_revoked: Callable[[Grant], None] = lambda grant: None
         self._grants: dict[bytes, Grant] = {}
+        self._observers: tuple[Callable[[Grant], None], ...] = ()
 
     def issue(self, name: str, scope: Scope = "control", *, token: str | None = None) -> str:
         """Add a token; one of the same name ends.
@@ -80,8 +77,18 @@ class Tokens:
         found = [(digest, grant) for digest, grant in self._grants.items() if grant.name == name]
         for digest, grant in found:
             del self._grants[digest]
-            self.on_revoked(grant)
+            for observer in self._observers:
+                observer(grant)
         return bool(found)
+
+    def observe(self, observer: Callable[[Grant], None]) -> Registration:
+        """Call `observer(grant)` whenever a token ends."""
+        self._observers = (*self._observers, observer)
+
+        def remove() -> None:
+            self._observers = tuple(one for one in self._observers if one is not observer)
+
+        return Registration(remove)
 
     def check(self, presented: bytes) -> Grant | None:
         """What a presented token allows; None: it is unknown. Takes the same time for every one."""
