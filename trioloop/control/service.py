@@ -1,7 +1,7 @@
 """What all connections of an endpoint share: the runtime, its open questions, what changed."""
 
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import attrs
 import msgspec
@@ -71,15 +71,13 @@ class Service:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch the runtime while the block is open."""
-        registrations = [self.runtime.on(kind, self.changes.note) for kind in _KINDS]
-        forget = self.approvals.observe(self.changes.note) if self.approvals else lambda: None
-        try:
-            with self.bodies.watching():
-                yield
-        finally:
-            forget()
-            for registration in registrations:
-                registration.close()
+        with ExitStack() as watched:
+            for kind in _KINDS:
+                watched.enter_context(self.runtime.on(kind, self.changes.note))
+            if self.approvals is not None:
+                watched.enter_context(self.approvals.observe(self.changes.note))
+            watched.enter_context(self.bodies.watching())
+            yield
 
     def agent(self, name: str) -> Agent:
         """A live agent.

@@ -15,6 +15,7 @@ import attrs
 import trio
 
 from trioloop import Agent, CallId, Event, EventData, SessionId, TrioloopError, event
+from trioloop.hooks import Registration
 
 Outcome: TypeAlias = Literal["answered", "expired", "withdrawn", "void"]
 
@@ -118,14 +119,14 @@ class Approvals:
         """The questions that wait, the oldest first."""
         return tuple(self._open.values())
 
-    def observe(self, observer: Callable[[], None]) -> Callable[[], None]:
-        """Call `observer()` whenever a question opens or closes; the answer removes it again."""
+    def observe(self, observer: Callable[[], None]) -> Registration:
+        """Call `observer()` whenever a question opens or closes."""
         self._observers = (*self._observers, observer)
 
         def remove() -> None:
             self._observers = tuple(one for one in self._observers if one is not observer)
 
-        return remove
+        return Registration(remove)
 
     async def ask(self, agent: object, call: CallId, question: str) -> bool | str:
         """Open a question and wait for its answer. A checkpoint; cancelled, it is withdrawn."""
