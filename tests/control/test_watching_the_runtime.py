@@ -1,4 +1,4 @@
-"""The state of the runtime, told to who asked for it, once for each change (`runtime/subscribe`)."""
+"""The state of the runtime, told once for each change (`runtime/subscribe`)."""
 
 import json
 from typing import Any

@@ -85,7 +85,7 @@ def _tls(certificate: Path | None) -> ssl.SSLContext | None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         context.load_cert_chain(certificate)
-    except (OSError, ssl.SSLError) as error:
+    except OSError as error:
         raise InvalidInputError(f"{certificate} is no certificate with its key: {error}") from None
     return context
 

@@ -4,7 +4,6 @@ A hook around each body tells of its beginning as a live fact; the runtime itsel
 What the open step has run so far is kept for those who come later.
 """
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
@@ -19,7 +18,7 @@ from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import CallRequest
 from trioloop.ids import CallId, SessionId
 from trioloop.ports import Mode, ToolOutcome
-from trioloop.runtime.runtime import Runtime
+from trioloop.runtime.runtime import Runtime, wall_clock
 
 
 @attrs.frozen
@@ -64,7 +63,7 @@ class Bodies:
         agent = self._runtime.agents.get(request.agent.name)
         if agent is None:
             return await next()
-        mode, now = _mode(self._runtime, agent, request), _now()
+        mode, now = _mode(self._runtime, agent, request), wall_clock()
         body = RunningBody(call=request.call, mode=mode, started=now)
         self._bodies(agent)[request.call] = body
         agent.notifications.send(BodyStarted(request.call, mode, now, agent=agent.name))
@@ -74,7 +73,7 @@ class Bodies:
         _, bodies = self._steps.get(told.agent, ((0, 0), {}))
         body = bodies.get(told.call)
         if body is not None:
-            bodies[told.call] = replace(body, ended=_now())
+            bodies[told.call] = replace(body, ended=wall_clock())
 
     def _bodies(self, agent: Agent) -> dict[CallId, RunningBody]:
         step = _open_step(agent)
@@ -97,7 +96,3 @@ def _mode(runtime: Runtime, agent: Agent, request: CallRequest) -> Mode:
             if tool.name == request.name:
                 return tool.mode_of(request.arguments)
     return "barrier"
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

@@ -38,7 +38,7 @@ async def receive_head(stream: trio.abc.Stream, bytes_max: int) -> tuple[Head, b
             raise UnreadableHead(_status(error)) from None
         if isinstance(event, h11.Request):
             # A head that came in one piece is parsed whatever its size.
-            if bytes(seen).find(b"\r\n\r\n") > bytes_max:
+            if seen.find(b"\r\n\r\n") > bytes_max:
                 raise UnreadableHead(431)
             return _head(event), reader.trailing_data[0]
         if event is not h11.NEED_DATA:
