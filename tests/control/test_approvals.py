@@ -8,12 +8,13 @@ import trio
 from trio.testing import MockClock
 
 from tests.control.serving import agent_of, controlled, served
-from trioloop import tool
+from trioloop import CallId, Event, tool
 from trioloop.control import Control, WireError, connect
 from trioloop.control.results import Approval
 from trioloop.events import ToolResultLogged
 from trioloop.hooks import Ask, CallRequest, Hooks, Next, PrePolicy
 from trioloop.plugins import Approvals
+from trioloop.plugins.approval import ApprovalAnswered, ApprovalRequested
 from trioloop.session import Session
 from trioloop.testing import ScriptedModel, Text, ToolCall, open_test_runtime
 
@@ -42,6 +43,10 @@ def model() -> ScriptedModel:
 
 def results(session: Session) -> Sequence[ToolResultLogged]:
     return [one.data for one in session.events() if isinstance(one.data, ToolResultLogged)]
+
+
+def is_answer(one: Event) -> bool:
+    return isinstance(one.data, ApprovalAnswered)
 
 
 async def questions(control: Control) -> tuple[Approval, ...]:
@@ -89,7 +94,7 @@ async def test_a_question_outlives_who_saw_it_and_a_refusal_tells_the_model_why(
         assert "not on a Sunday" in str(result.content)
 
 
-async def test_an_answer_is_known_after_a_restart_and_what_was_open_is_void(
+async def test_an_answer_is_known_after_a_restart_and_what_was_open_is_withdrawn(
     tmp_path: Path,
 ) -> None:
     store = tmp_path / "agents.db"
@@ -107,10 +112,25 @@ async def test_an_answer_is_known_after_a_restart_and_what_was_open_is_void(
         with pytest.raises(WireError) as caught:
             await control.answer(left[0].approval, allow=True)
         assert caught.value.code == "already_decided"
-        assert caught.value.facts["outcome"] in ("withdrawn", "void")
+        assert caught.value.facts["outcome"] == "withdrawn"
         with pytest.raises(WireError, match="not_found"):
             await control.answer("a.call_9_9_9", allow=True)
         assert await control.approvals() == ()
+
+
+async def test_a_question_that_a_crash_left_open_is_void(tmp_path: Path) -> None:
+    store = tmp_path / "agents.db"
+    async with controlled(store=store) as (control, runtime):
+        await control.create("a")
+        asked = ApprovalRequested("a.call_1_1_0", CallId("call_1_1_0"), "May launch run?")
+        agent_of(runtime, "a").session.append(asked)
+    async with controlled(store=store) as (control, runtime):
+        with pytest.raises(WireError) as caught:
+            await control.answer(asked.approval, allow=True)
+        assert (caught.value.code, caught.value.facts["outcome"]) == ("already_decided", "void")
+        await control.resume("a")
+        answers = [one for one in agent_of(runtime, "a").session.events() if is_answer(one)]
+        assert len(answers) == 1, "it is closed once"
 
 
 async def test_a_question_that_nobody_answers_is_a_no_in_the_end(autojump_clock: MockClock) -> None:
