@@ -32,6 +32,9 @@ async def attach(url: str, name: str | None, output: Output) -> ExitCode:
         state = await _chosen(control, name)
         output.hint(f"attached to {state.agent}")
         conversation = _Conversation(control, state, output, interrupts)
+        for waiting in await control.approvals():
+            if waiting.agent == state.agent:
+                conversation.ask(waiting.approval, waiting.question)
         async with (
             control.subscribe(
                 state.agent, after=state.durable_seq, opened=state.opened, live=True
@@ -47,17 +50,27 @@ async def attach(url: str, name: str | None, output: Output) -> ExitCode:
 async def _chosen(control: Control, name: str | None) -> AgentState:
     """The agent of that name, made or resumed; left out, the only live one, or a new one."""
     if name is None:
-        live = [one for one in (await control.agents()).agents if one.status != "stored"]
+        live = await _live(control)
         if len(live) > 1:
-            names = ", ".join(one.agent for one in live)
+            names = ", ".join(live)
             raise CommandError(f"several agents are live ({names}): choose one with --agent")
-        name = live[0].agent if live else f"s{secrets.token_hex(6)}"
+        name = live[0] if live else f"s{secrets.token_hex(6)}"
     try:
         return await control.create(name)
     except WireError as error:
         if error.code != "id_conflict":  # it began as a fork
             raise
         return await control.resume(name)
+
+
+async def _live(control: Control) -> list[str]:
+    """The names of the live agents, from all pages of the list."""
+    names, page = list[str](), await control.agents()
+    while True:
+        names += [one.agent for one in page.agents if one.status != "stored"]
+        if not page.more:
+            return names
+        page = await control.agents(after=page.agents[-1].agent)
 
 
 class _Conversation:
@@ -71,8 +84,9 @@ class _Conversation:
         self._output = output
         self._interactive = sys.stdin.isatty()
         self._working = state.status == "running"
-        self._idle = trio.Condition()
-        self._question: ApprovalRequested | None = None
+        self._turnings = 0  # how often it began or ceased to work
+        self._questions: dict[str, str] = {}  # those that wait, by their ids, the oldest first
+        self._changed = trio.Condition()  # whether it works, or what it asks
         self._interrupted_at = -math.inf
         self._cancels, self._asked_to_cancel = trio.open_memory_channel[str](1)
         interrupts.react = self._interrupted
@@ -85,26 +99,44 @@ class _Conversation:
         async for told in feed:
             display.feed(told, trio.current_time())
             if isinstance(told, Event):
-                self._note(told)
+                await self._note(told)
             elif isinstance(told, StatusChanged):
                 await self._turned(working=told.status == "running")
             await display.flush()
         self._output.hint(f"{self._agent} was disposed of")
         await self._turned(working=False)
 
-    def _note(self, event: Event) -> None:
-        if isinstance(event.data, ApprovalRequested):
-            self._question = event.data
-            self._output.hint(f"{event.data.question} [y/n]")
-        elif isinstance(event.data, ApprovalAnswered):
-            if event.data.outcome != "answered":
-                self._output.hint(f"the question is closed: {event.data.outcome}")
-            self._question = None
+    async def _note(self, event: Event) -> None:
+        data = event.data
+        async with self._changed:
+            if isinstance(data, ApprovalRequested):
+                self.ask(data.approval, data.question)
+            elif isinstance(data, ApprovalAnswered):
+                self._close(data)
+            self._changed.notify_all()
+
+    def ask(self, approval: str, question: str) -> None:
+        """Ask a person, behind the questions that wait already."""
+        if approval not in self._questions:
+            self._questions[approval] = question
+            if len(self._questions) == 1:
+                self._show_question()
+
+    def _close(self, answer: ApprovalAnswered) -> None:
+        if answer.outcome != "answered":
+            self._output.hint(f"the question is closed: {answer.outcome}")
+        if self._questions.pop(answer.approval, None) is not None:
+            self._show_question()
+
+    def _show_question(self) -> None:
+        if self._questions:
+            self._output.hint(f"{next(iter(self._questions.values()))} [y/n]")
 
     async def _turned(self, *, working: bool) -> None:
-        async with self._idle:
+        async with self._changed:
             self._working = working
-            self._idle.notify_all()
+            self._turnings += 1
+            self._changed.notify_all()
 
     # What a person types
 
@@ -126,25 +158,33 @@ class _Conversation:
         if not line:
             return
         try:
-            if self._question is not None and line.lower() in _YES | _NO:
-                allow = line.lower() in _YES
-                await self._control.answer(self._question.approval, allow=allow)
+            if self._questions and line.lower() in _YES | _NO:
+                await self._answer(next(iter(self._questions)), allow=line.lower() in _YES)
             elif self._interactive and self._working:
                 await self._control.steer(self._agent, line)
             else:
                 await self._control.followup(self._agent, line)
+            if not self._interactive:
+                await self._wait_for_answer()
         except TrioloopError as error:
             self._output.complain(str(error))
-        if not self._interactive:
-            await self._wait_for_answer()
+
+    async def _answer(self, approval: str, *, allow: bool) -> None:
+        """Answer a question, and wait until the log says that it is closed."""
+        await self._control.answer(approval, allow=allow)
+        async with self._changed:
+            while approval in self._questions:
+                await self._changed.wait()
 
     async def _wait_for_answer(self) -> None:
         """Wait as a script has to: its lines are follow-ups, one after the other."""
-        state = await self._control.status(self._agent)
-        async with self._idle:
-            self._working = state.status == "running"
-            while self._working and self._question is None:
-                await self._idle.wait()
+        while not self._questions:
+            seen = self._turnings  # before its status is asked for, which the feed may overtake
+            if (await self._control.status(self._agent)).status == "idle":
+                return
+            async with self._changed:
+                while self._turnings == seen and not self._questions:
+                    await self._changed.wait()
 
     # Signals
 
