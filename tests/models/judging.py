@@ -168,7 +168,7 @@ def _judge_response_id(reading: Reading, response_id: str) -> None:
 
 def _judge_events(reading: Reading, count: int) -> None:
     decoder = SseDecoder(event_bytes_max=10**9)
-    events = decoder.feed(reading.recording["sse_text"].encode())
+    events = list(decoder.feed(reading.recording["sse_text"].encode()))
     last = decoder.close()
     events += [last] if last is not None else []
     assert len(events) == count

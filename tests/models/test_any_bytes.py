@@ -104,6 +104,15 @@ def test_a_recorded_stream_with_a_broken_place_ends_in_one_way(
 
 
 @each_api
+def test_what_comes_behind_the_end_spoils_nothing(api: str) -> None:
+    ended = [one for one in streams(api).values() if "error" not in one["expected"]]
+    assert ended
+    for recording in ended:
+        stream = recording["sse_text"].encode()
+        assert_one_end(api, stream + b"data: " + b"[" * EVENT_BYTES_MAX + b"\n\n", [])
+
+
+@each_api
 @given(value=values)
 @fuzzed
 def test_any_answer_in_one_piece_ends_in_one_way(api: str, value: object) -> None:

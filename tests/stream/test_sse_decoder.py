@@ -80,15 +80,15 @@ def test_an_event_without_data_is_none_and_forgets_its_name() -> None:
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r"])
 def test_data_that_no_blank_line_ended_is_given_at_the_close(end: bytes) -> None:
     decoder = SseDecoder(event_bytes_max=100)
-    assert decoder.feed(b"data: [DONE]" + end) == []
+    assert list(decoder.feed(b"data: [DONE]" + end)) == []
     assert decoder.close() == ServerEvent("message", b"[DONE]")
 
 
 def test_comments_for_ever_cost_no_memory() -> None:
     decoder = SseDecoder(event_bytes_max=64)
     for _ in range(10_000):
-        assert decoder.feed(b": OPENROUTER PROCESSING\n\n") == []
-    assert decoder.feed(b"data: 1\n\n") == [ServerEvent("message", b"1")]
+        assert list(decoder.feed(b": OPENROUTER PROCESSING\n\n")) == []
+    assert list(decoder.feed(b"data: 1\n\n")) == [ServerEvent("message", b"1")]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_decoder_never_holds_more_than_its_limit(pieces: list[bytes]) -> None:
     decoder = SseDecoder(event_bytes_max=16)
     for piece in pieces:
         try:
-            decoder.feed(piece)
+            list(decoder.feed(piece))
         except ModelFailure:
             return
         assert decoder.held_bytes <= 2 * 16

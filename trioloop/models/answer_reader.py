@@ -82,8 +82,10 @@ class AnswerReader(ABC):
         try:
             for event in self._decoder.feed(data):
                 self._take(event)
+                if self.finished:
+                    break
         except ModelFailure as failure:
-            self.failure = failure
+            self._fail(failure)
         return self._given_out()
 
     def feed_whole(self, body: bytes) -> list[Chunk]:
@@ -97,7 +99,7 @@ class AnswerReader(ABC):
                 raise ModelFailure("MALFORMED_RESPONSE", "the reply is no answer of this API")
             self._close(marked=False)
         except ModelFailure as failure:
-            self.failure = failure
+            self._fail(failure)
         return self._given_out()
 
     def close(self) -> list[Chunk]:
@@ -108,8 +110,13 @@ class AnswerReader(ABC):
                 self._take(event)
             self._close(marked=False)
         except ModelFailure as failure:
-            self.failure = self.failure or failure
+            self._fail(failure)
         return self._given_out()
+
+    def _fail(self, failure: ModelFailure) -> None:
+        """End as a failure, unless it has ended: what comes behind an end belongs to nobody."""
+        if not self.finished:
+            self.failure = self.failure or failure
 
     def _given_out(self) -> list[Chunk]:
         chunks, self._chunks = self._chunks, []

@@ -4,6 +4,8 @@ Bytes may be cut anywhere: inside a UTF-8 sequence, between CR and LF, inside th
 Fields that no model provider uses (`id`, `retry`) are skipped like unknown ones.
 """
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 from trioloop.errors import ModelFailure
@@ -44,8 +46,8 @@ class SseDecoder:
         """How much of the stream it keeps at the moment: a part of one event."""
         return self._line_bytes + self._data_bytes + len(self._name)
 
-    def feed(self, data: bytes) -> list[ServerEvent]:
-        """The events that these bytes complete.
+    def feed(self, data: bytes) -> Iterator[ServerEvent]:
+        """The events that these bytes complete. Take them all, or feed it no more.
 
         Raises:
             ModelFailure: MALFORMED_RESPONSE, an event is larger than its limit.
@@ -59,13 +61,15 @@ class SseDecoder:
         head, newline, rest = data.partition(b"\n")
         self._extend_line(head)
         if not newline:
-            return []
+            return
         first = b"".join(self._line)
         *lines, last = rest.split(b"\n")
         self._line, self._line_bytes = [], 0
-        events = [event for line in (first, *lines) if (event := self._take(line)) is not None]
+        for line in (first, *lines):
+            event = self._take(line)
+            if event is not None:
+                yield event
         self._extend_line(last)
-        return events
 
     def close(self) -> ServerEvent | None:
         """The event that the end of the stream left without its blank line, perhaps cut short."""
