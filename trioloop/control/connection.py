@@ -57,7 +57,7 @@ class EndpointRefusedError(TrioloopError):
 
 
 class Connection:
-    """A WebSocket connection: text in, text out."""
+    """A WebSocket connection: messages in, messages out."""
 
     def __init__(self, socket: WebSocketConnection, passage: Passage, close_s: float) -> None:
         self._socket = socket
@@ -67,14 +67,16 @@ class Connection:
         self._closing = False
         passage.last_words = self._last_words
 
-    async def send(self, text: str) -> None:
-        """Send a message. A checkpoint; cancelled, the connection can't be used any more.
+    async def send(self, message: str | bytes) -> None:
+        """Send a message, text or binary. A checkpoint.
+
+        Cancelled, the connection can't be used any more.
 
         Raises:
             ConnectionEndedError: it is over.
         """
         try:
-            await self._socket.send_message(text)
+            await self._socket.send_message(message)
         except (ConnectionClosed, LocalProtocolError):
             self._torn = True
             raise self._ended() from None

@@ -49,6 +49,7 @@ class Passage(trio.abc.Stream):
         self._meter = meter
         self._on_refusal = on_refusal
         self._linger_s = linger_s
+        self._closing = False
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """What came, as far as it may pass. A checkpoint."""
@@ -82,7 +83,14 @@ class Passage(trio.abc.Stream):
             self.on_over()
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
-        """Send. A checkpoint; cancelled, part of it may have been sent."""
+        """Send. A checkpoint; cancelled, part of it may have been sent.
+
+        Raises:
+            trio.ClosedResourceError: it is being closed; our last words are the last.
+            trio.BrokenResourceError: the peer is gone.
+        """
+        if self._closing:
+            raise trio.ClosedResourceError
         await self._stream.send_all(data)
 
     async def wait_send_all_might_not_block(self) -> None:
@@ -94,13 +102,14 @@ class Passage(trio.abc.Stream):
 
         A socket that is closed with bytes unread is reset, which takes our last words with it.
         """
+        self._closing = True
         try:
-            if isinstance(self._stream, trio.abc.HalfCloseableStream):
-                with trio.move_on_after(self._linger_s):
-                    await self._stream.send_all(self.last_words())
+            with trio.move_on_after(self._linger_s):
+                await self._stream.send_all(self.last_words())
+                if isinstance(self._stream, trio.abc.HalfCloseableStream):
                     await self._stream.send_eof()
-                    while await self._stream.receive_some(_READ_BYTES):
-                        pass
+                while await self._stream.receive_some(_READ_BYTES):
+                    pass
         except (trio.BrokenResourceError, trio.ClosedResourceError, trio.BusyResourceError):
             pass  # the peer is gone, or the library's reader does the same
         finally:
