@@ -32,3 +32,31 @@ async def test_commands_behind_a_subscription_tell_of_nothing_twice() -> None:
         pending = [state["agents"][0]["pending"] for state in states]
         assert pending == sorted(set(pending), reverse=True)
         assert pending[-1] == 0
+
+
+async def test_behind_the_whole_state_only_what_changed_is_told() -> None:
+    async with served() as there, raw_connection(there.address) as connection:
+        agents = [await there.runtime.create_agent(name) for name in ("a", "b", "c")]
+
+        async def told() -> dict[str, Any]:
+            while True:
+                frame = json.loads(await connection.receive())
+                if frame.get("method") == "runtime/state":
+                    state: dict[str, Any] = frame["params"]
+                    return state
+
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "runtime/subscribe"}
+        await connection.send(json.dumps(asked))
+        first = await told()
+        assert first["whole"]
+        assert [one["agent"] for one in first["agents"]] == ["a", "b", "c"]
+        assert (first["gone"], first["approvals"]) == ([], [])
+        agents[1].inject("for later")
+        then = await told()
+        assert not then["whole"]
+        assert [(one["agent"], one["pending"]) for one in then["agents"]] == [("b", 1)]
+        assert (then["gone"], then["approvals"]) == ([], None)
+        await agents[2].dispose()
+        while not then["gone"]:
+            then = await told()
+        assert (then["agents"], then["gone"]) == ([], ["c"])

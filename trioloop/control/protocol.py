@@ -121,7 +121,7 @@ _ANNOUNCED = (
                  "A live fact, where the subscription asked for them. Chunks that a slow reader "
                  "missed come together; the log has everything."),
     Announcement("runtime/state", results.RuntimeState,
-                 "The state of the runtime, after `runtime/subscribe` and after each change."),
+                 "After `runtime/subscribe` the state of the runtime, whole; then what changes."),
 )  # fmt: skip
 
 ANNOUNCEMENTS: Mapping[str, Announcement] = {row.name: row for row in _ANNOUNCED}

@@ -209,16 +209,16 @@ class Requests:
     async def _tell(self, subscription: Subscription, asked: parameters.Subscribe) -> None:
         await subscription.tell(
             self._voice,
+            self._service.encoded,
             asked.after,
             live=asked.live,
-            frame_bytes_max=self._service.limits.frame_bytes_max,
         )
         self._subscriptions.pop(subscription.number, None)
 
     async def _tell_state(self) -> None:
         async with aclosing(self._service.changes.each()) as changes:
-            async for _ in changes:
-                state = self._service.runtime_state()
+            async for changed in changes:
+                state = self._service.runtime_state(changed)
                 await self._voice.say(encode_notification("runtime/state", state))
 
 

@@ -307,12 +307,16 @@ class AgentNotification(Result, frozen=True):
 
 
 class RuntimeState(Result, frozen=True):
-    """The live agents and the open questions; the newest state, however many came before it.
+    """What has changed of the live agents and the open questions, as it is now.
 
     Attributes:
-        agents: the live agents, by name.
-        approvals: the questions that wait.
+        whole: these are all live agents; else the others are as they were.
+        agents: live agents, by name.
+        gone: names of agents that aren't live any more.
+        approvals: the questions that wait, all of them; null: they are as they were.
     """
 
+    whole: bool
     agents: tuple[AgentState, ...]
-    approvals: tuple[Approval, ...]
+    gone: tuple[SessionId, ...]
+    approvals: tuple[Approval, ...] | None

@@ -16,6 +16,7 @@ import trio
 from trioloop.control.address import Listen, read_listen
 from trioloop.control.bodies import Bodies
 from trioloop.control.door import House
+from trioloop.control.encoded import EncodedEvents
 from trioloop.control.entrance import Entrance
 from trioloop.control.layers import own_layers_off
 from trioloop.control.limits import ControlLimits
@@ -103,6 +104,7 @@ async def serve(
         approvals=approver if isinstance(approver, Approvals) else None,
         bodies=Bodies(runtime),
         remembered=Remembered(limits.commands_remembered_max),
+        encoded=EncodedEvents(limits.frame_bytes_max),
     )
     sockets = await listeners(where)
     try:

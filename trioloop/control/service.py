@@ -1,14 +1,16 @@
 """What all connections of an endpoint share: the runtime, its open questions, what changed."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import attrs
 import msgspec
-import trio
 
 from trioloop.agent.agent import Agent
+from trioloop.agent.notifications import Notification
 from trioloop.control.bodies import Bodies
+from trioloop.control.changes import Changed, Changes
+from trioloop.control.encoded import EncodedEvents
 from trioloop.control.faults import WireError
 from trioloop.control.limits import ControlLimits
 from trioloop.control.remembered import Remembered
@@ -22,32 +24,6 @@ from trioloop.runtime.runtime import Runtime
 _KINDS = ("created", "disposed", "status", "inserted", "claimed", "discarded", "settled")
 
 
-class Changes:
-    """That something has changed, not what: who waits looks anew, however often it did."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._came: trio.Event | None = None
-
-    def note(self, *_: object) -> None:
-        """Something has changed."""
-        self._count += 1
-        came, self._came = self._came, None
-        if came is not None:
-            came.set()
-
-    async def each(self) -> AsyncGenerator[None, None]:
-        """Once now, and once after any number of changes."""
-        seen = -1
-        while True:
-            while seen == self._count:
-                if self._came is None:
-                    self._came = trio.Event()
-                await self._came.wait()
-            seen = self._count
-            yield
-
-
 @attrs.frozen(eq=False)
 class Service:
     """What an endpoint serves.
@@ -58,6 +34,7 @@ class Service:
         approvals: the open questions; None: the runtime asks nobody.
         bodies: the running tool bodies.
         remembered: the outcomes of commands that may come again.
+        encoded: the events that were told last.
         changes: of agents and questions.
     """
 
@@ -66,6 +43,7 @@ class Service:
     approvals: Approvals | None
     bodies: Bodies
     remembered: Remembered
+    encoded: EncodedEvents
     changes: Changes = attrs.field(factory=Changes)
 
     @contextmanager
@@ -73,11 +51,14 @@ class Service:
         """Watch the runtime while the block is open."""
         with ExitStack() as watched:
             for kind in _KINDS:
-                watched.enter_context(self.runtime.on(kind, self.changes.note))
+                watched.enter_context(self.runtime.on(kind, self._note))
             if self.approvals is not None:
-                watched.enter_context(self.approvals.observe(self.changes.note))
+                watched.enter_context(self.approvals.observe(self.changes.note_questions))
             watched.enter_context(self.bodies.watching())
             yield
+
+    def _note(self, told: Notification) -> None:
+        self.changes.note(told.agent)
 
     def agent(self, name: str) -> Agent:
         """A live agent.
@@ -142,12 +123,15 @@ class Service:
         """The questions that wait, the oldest first."""
         return tuple(map(_told, self.approvals.open)) if self.approvals is not None else ()
 
-    def runtime_state(self) -> RuntimeState:
-        """The live agents and the open questions."""
-        agents = sorted(self.runtime.agents.items())
+    def runtime_state(self, changed: Changed) -> RuntimeState:
+        """What has changed, as it is now."""
+        live = self.runtime.agents
+        told = live.keys() if changed.everything else changed.agents
         return RuntimeState(
-            agents=tuple(self.state(agent) for _, agent in agents),
-            approvals=self.open_approvals(),
+            whole=changed.everything,
+            agents=tuple(self.state(live[name]) for name in sorted(told) if name in live),
+            gone=tuple(sorted(told - live.keys())),
+            approvals=self.open_approvals() if changed.questions else None,
         )
 
 

@@ -9,13 +9,11 @@ from msgspec import Raw
 
 from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Notification
-from trioloop.codec import encode_event
-from trioloop.control.answers.sessions import large
+from trioloop.control.encoded import Encoded, EncodedEvents
 from trioloop.control.protocol import encode_notification
 from trioloop.control.results import AgentNotification, SessionEnd, SessionEvent
 from trioloop.control.voice import Cursor, Voice
 from trioloop.errors import StoreError
-from trioloop.events import Event
 
 _HASTE_S = 0.1  # events within it share a commit
 _encode = msgspec.json.Encoder().encode
@@ -35,14 +33,14 @@ class Subscription:
     agent: Agent
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
 
-    async def tell(self, voice: Voice, after: int, *, live: bool, frame_bytes_max: int) -> None:
+    async def tell(self, voice: Voice, encoded: EncodedEvents, after: int, *, live: bool) -> None:
         """Say each durable event after a cursor, then those to come, until the session closes.
 
         Args:
             voice: where it is said.
+            encoded: the events as they are told.
             after: the seq of the last event that the client has.
             live: say what happens now, too; chunks gather while the client reads something else.
-            frame_bytes_max: of an event that is sent whole.
         """
         with self.scope:
             async with trio.open_nursery() as nursery:
@@ -51,19 +49,15 @@ class Subscription:
                     nursery.start_soon(self._hasten)
                 async with self.agent.session.subscribe(after, durable=True) as events:
                     async for event in events:
-                        frame = self._frame(event, frame_bytes_max)
+                        frame = self._frame(encoded.of(self.agent.name, event))
                         await voice.say(frame, Cursor(self.agent.name, event.seq))
                 nursery.cancel_scope.cancel()
             end = SessionEnd(subscription=self.number)
             await voice.say(encode_notification("session/end", end))
 
-    def _frame(self, event: Event, bytes_max: int) -> str:
-        payload = encode_event(event)
-        told = large(payload, event.seq, bytes_max)
-        whole = Raw(payload if told is None else b"null")
-        return encode_notification(
-            "session/event", SessionEvent(subscription=self.number, event=whole, large=told)
-        )
+    def _frame(self, told: Encoded) -> str:
+        event = SessionEvent(subscription=self.number, event=told.whole, large=told.large)
+        return encode_notification("session/event", event)
 
     async def _hasten(self) -> None:
         """Let what is appended become durable soon, since somebody looks on."""

@@ -81,7 +81,7 @@ async def cancel(service: Service, asked: parameters.Cancel) -> Done:
     if asked.turn is not None and asked.turn != open_turn:
         return Done(changed=False)
     agent.cancel(asked.cause, discard_inbox=asked.discard_inbox)
-    service.changes.note()
+    service.changes.note(agent.name)
     await agent.session.checkpoint()
     return Done(changed=open_turn is not None)
 

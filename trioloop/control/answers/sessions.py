@@ -4,8 +4,9 @@ import msgspec
 from msgspec import Raw
 
 from trioloop.control import parameters
+from trioloop.control.encoded import large_event
 from trioloop.control.faults import WireError
-from trioloop.control.results import Events, LargeEvent, Part, Story
+from trioloop.control.results import Events, Part, Story
 from trioloop.control.service import Service
 from trioloop.errors import InvalidInputError
 from trioloop.log.explain import explain as story_of
@@ -21,7 +22,7 @@ async def events(service: Service, asked: parameters.EventPage) -> Events:
     page: list[Raw] = []
     size = 0
     for row in rows[: asked.limit]:
-        told = large(row.payload, row.seq, service.limits.frame_bytes_max)
+        told = large_event(row.payload, row.seq, service.limits.frame_bytes_max)
         event = row.payload if told is None else _encode(told)
         size += len(event)
         if page and size > service.limits.page_bytes_max:
@@ -52,18 +53,6 @@ async def explain(service: Service, asked: parameters.OneMessage) -> Story:
         turn=fate.turn,
         why=fate.why,
         events=story.events,
-    )
-
-
-def large(payload: bytes, seq: int, bytes_max: int) -> LargeEvent | None:
-    """What is told of an event that is too large for a frame; None: it isn't."""
-    if len(payload) <= bytes_max:
-        return None
-    head = payload[: payload.index(b",")]
-    return LargeEvent(
-        seq=seq,
-        type=head.partition(b":")[2].strip(b'"').decode(),
-        characters=len(payload.decode()),
     )
 
 

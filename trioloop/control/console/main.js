@@ -64,12 +64,15 @@ const heard = {
 };
 
 const TOLD = {
-  "runtime/state"({ agents, approvals }) {
-    for (const one of approvals) {
-      if (!state.approvals.some((known) => known.approval === one.approval)) announce(`A question: ${one.question}`);
+  "runtime/state"({ whole, agents, gone, approvals }) {
+    if (approvals) {
+      const known = new Set(state.approvals.map((one) => one.approval));
+      for (const one of approvals) if (!known.has(one.approval)) announce(`A question: ${one.question}`);
+      state.approvals = approvals;
     }
-    state.approvals = approvals;
-    mergeAgents(agents);
+    const told = new Set([...agents.map((one) => one.agent), ...gone]);
+    const asBefore = whole ? [] : state.agents.filter((one) => one.status !== "stored" && !told.has(one.agent));
+    mergeAgents([...asBefore, ...agents]);
   },
   "session/event"(params) {
     if (params.subscription !== state.subscription) return;
