@@ -1,12 +1,13 @@
 """trioloop: a structured-concurrency runtime for LLM agents on Trio.
 
-The names that applications use. Models are in `trioloop.models`, hooks in `trioloop.hooks`, the
-pool alone in `trioloop.tools.pool`, what tests need in `trioloop.testing`.
+The names that applications use. Durable facts are in `trioloop.events`, what people and models say
+in `trioloop.messages`, models in `trioloop.models`, hooks in `trioloop.hooks`, the pool alone in
+`trioloop.tools.pool`, what tests need in `trioloop.testing`.
 """
 
 from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Notification, Settled
-from trioloop.errors import ModelFailure, ToolError, TrioloopError
+from trioloop.errors import InvalidInputError, ModelFailure, StoreError, ToolError, TrioloopError
 from trioloop.events import CallConfig, Event, EventData, event
 from trioloop.hooks.points import Hooks
 from trioloop.ids import CallId, Ids, MessageId, SessionId
@@ -16,6 +17,7 @@ from trioloop.log.explain import first_difference as diff
 from trioloop.log.fold import check
 from trioloop.log.rebuild import Request, rebuild_request
 from trioloop.log.replay import Moment, replay
+from trioloop.log.tokens import ByteEstimator, TokenEstimator, context_tokens
 from trioloop.messages import ImageBlock, TextBlock, UserMessage, user_message
 from trioloop.ports import ToolOutcome
 from trioloop.prompt import Section
@@ -31,8 +33,11 @@ from trioloop.store import (
 )
 from trioloop.tools import Tool, ToolContext, tool
 
+from . import events, messages
+
 __all__ = [
     "Agent",
+    "ByteEstimator",
     "CallConfig",
     "CallId",
     "Event",
@@ -40,6 +45,7 @@ __all__ = [
     "Hooks",
     "Ids",
     "ImageBlock",
+    "InvalidInputError",
     "Limits",
     "MemoryStore",
     "MessageId",
@@ -53,7 +59,9 @@ __all__ = [
     "SessionId",
     "Settled",
     "SqliteStore",
+    "StoreError",
     "TextBlock",
+    "TokenEstimator",
     "Tool",
     "ToolContext",
     "ToolError",
@@ -61,11 +69,14 @@ __all__ = [
     "TrioloopError",
     "UserMessage",
     "check",
+    "context_tokens",
     "diff",
     "event",
+    "events",
     "explain",
     "export_session",
     "import_session",
+    "messages",
     "open_runtime",
     "read_session",
     "rebuild_request",

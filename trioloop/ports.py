@@ -1,4 +1,4 @@
-"""The contracts that services keep: stores, models, approvers, estimators.
+"""The contracts that services keep: stores, models, approvers.
 
 Only protocols and the facts that pass through them; what implements them is on the floor above.
 """
@@ -21,7 +21,6 @@ from trioloop.messages import (
     Block,
     Content,
     Json,
-    Message,
     UserMessage,
     as_blocks,
 )
@@ -298,14 +297,6 @@ class Closable(Protocol):
 
     async def aclose(self) -> None:
         """Close the connections that are kept. Closing again does nothing."""
-        ...
-
-
-class TokenEstimator(Protocol):
-    """Guesses the tokens of messages that no provider has counted."""
-
-    def estimate(self, messages: Sequence[Message]) -> int:
-        """The tokens of some messages."""
         ...
 
 

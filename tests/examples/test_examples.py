@@ -1,6 +1,7 @@
 """Each example runs as it stands, without a key, and does what it says."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,13 @@ def test_programs_makes_many_calls_in_one_answer() -> None:
     assert "2400" in told
     assert "12 calls in 2 requests, 2 of them denied" in told
     assert "they overlapped" in told
+
+
+def test_prune_results_reads_a_book_that_is_longer_than_its_window() -> None:
+    told = run_example("prune_results.py")
+    assert "12 pages read" in told
+    assert all(int(used) <= 2_000 for used in re.findall(r"(\d+) of 2000 tokens used", told))
+    assert "12 whole results are in the log, 11 of them also cut" in told
 
 
 def test_every_example_has_a_test() -> None:

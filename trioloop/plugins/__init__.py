@@ -5,7 +5,8 @@ Each is an async context manager over a runtime: `open_runtime(plugins=[retry])`
 """
 
 from trioloop.plugins.approval import Approvals
+from trioloop.plugins.pruning import pruning
 from trioloop.plugins.retry import retry
 from trioloop.plugins.spill import spill
 
-__all__ = ["Approvals", "retry", "spill"]
+__all__ = ["Approvals", "pruning", "retry", "spill"]
