@@ -7,10 +7,10 @@ import trio
 
 from trioloop.errors import HookMisuseError, InvalidInputError
 from trioloop.events import SystemMessageLogged
+from trioloop.handles import AgentHandle
 from trioloop.hooks.dispatch import Next, Waterfall
 from trioloop.hooks.points import Assembly, SectionText
 from trioloop.log.surface import Surface
-from trioloop.ports import AgentHandle
 from trioloop.prompt import Prompt, Section, assemble, reconcile
 
 AGENT = cast(AgentHandle, object())

@@ -1,6 +1,7 @@
 """The rules of CONTRIBUTING.md that no linter checks. Each exception stands here with a reason."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,6 +80,11 @@ def _read(folder: str) -> list[Module]:
 
 OURS = _read("trioloop")
 OTHERS = ("tests", "bench", "examples", "docs", ".ci")
+PLUGINS = [
+    module
+    for module in OURS
+    if module.path.startswith("trioloop/plugins/") and not module.path.endswith("__init__.py")
+]
 ALL = OURS + [module for folder in OTHERS for module in _read(folder)]
 
 
@@ -139,13 +145,30 @@ def test_no_room_imports_through_the_public_front() -> None:
 
 
 def test_plugins_are_made_with_public_names_alone() -> None:
-    public = {"trioloop", "trioloop.hooks"}
+    """They use what `trioloop` and `trioloop.hooks` list, and names of each other."""
+    public = {
+        name: set(importlib.import_module(name).__all__) for name in ("trioloop", "trioloop.hooks")
+    }
     assert [
-        f"{module.path} imports {name}"
-        for module in OURS
-        if module.path.startswith("trioloop/plugins/") and not module.path.endswith("__init__.py")
-        for name in module.imports
-        if name.partition(".")[0] == "trioloop" and name not in public
+        f"{module.path}:{node.lineno} imports {alias.name} from {node.module}"
+        for module in PLUGINS
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "trioloop"
+        for alias in node.names
+        if not (node.module or "").startswith("trioloop.plugins")
+        and alias.name not in public.get(node.module or "", ())
+    ] == []
+
+
+def test_plugins_touch_nothing_that_is_private_elsewhere() -> None:
+    assert [
+        f"{module.path}:{node.lineno} uses {ast.unparse(node)}"
+        for module in PLUGINS
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.endswith("__")
+        and ast.unparse(node.value) != "self"
     ] == []
 
 

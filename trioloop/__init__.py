@@ -7,14 +7,17 @@ in `trioloop.messages`, models in `trioloop.models`, hooks in `trioloop.hooks`, 
 
 from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Notification, Settled
+from trioloop.chunks import Usage
 from trioloop.errors import InvalidInputError, ModelFailure, StoreError, ToolError, TrioloopError
 from trioloop.events import CallConfig, Event, EventData, event
+from trioloop.handles import AgentHandle
 from trioloop.hooks.points import Hooks
 from trioloop.ids import CallId, Ids, MessageId, SessionId
 from trioloop.limits import Limits
 from trioloop.log.explain import explain
 from trioloop.log.explain import first_difference as diff
 from trioloop.log.fold import check
+from trioloop.log.folding import Fold
 from trioloop.log.rebuild import Request, rebuild_request
 from trioloop.log.replay import Moment, replay
 from trioloop.log.tokens import ByteEstimator, TokenEstimator, context_tokens
@@ -31,17 +34,19 @@ from trioloop.store import (
     import_session,
     read_session,
 )
-from trioloop.tools import Tool, ToolContext, tool
+from trioloop.tools import Tool, ToolConditionContext, ToolContext, tool
 
 from . import events, messages
 
 __all__ = [
     "Agent",
+    "AgentHandle",
     "ByteEstimator",
     "CallConfig",
     "CallId",
     "Event",
     "EventData",
+    "Fold",
     "Hooks",
     "Ids",
     "ImageBlock",
@@ -63,10 +68,12 @@ __all__ = [
     "TextBlock",
     "TokenEstimator",
     "Tool",
+    "ToolConditionContext",
     "ToolContext",
     "ToolError",
     "ToolOutcome",
     "TrioloopError",
+    "Usage",
     "UserMessage",
     "check",
     "context_tokens",

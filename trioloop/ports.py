@@ -14,12 +14,12 @@ from msgspec import Struct
 from trioloop.chunks import Chunk
 from trioloop.errors import InvalidInputError
 from trioloop.events import CallConfig
-from trioloop.ids import CallId, MessageId, SessionId
+from trioloop.handles import AgentHandle
+from trioloop.ids import CallId, SessionId
 from trioloop.log.rebuild import Request
 from trioloop.machine.backoff import retry_delay_s
 from trioloop.messages import (
     Block,
-    Content,
     Json,
     UserMessage,
     as_blocks,
@@ -330,37 +330,7 @@ class ToolOutcome:
     additional_contexts: tuple[UserMessage, ...] = ()
 
 
-# The agent, as the floors below it see it
-
-
-class AgentHandle(Protocol):
-    """What a hook listener, a tool or a policy may do with the agent that it works for."""
-
-    @property
-    def name(self) -> SessionId:
-        """The name of its session."""
-        ...
-
-    @property
-    def status(self) -> Literal["idle", "running"]:
-        """Whether it works (S2)."""
-        ...
-
-    def followup(self, content: Content | UserMessage) -> MessageId:
-        """Send a message that opens a turn of its own."""
-        ...
-
-    def steer(self, content: Content | UserMessage) -> MessageId:
-        """Send a message that joins at the next step boundary and wakes an idle agent."""
-        ...
-
-    def inject(self, content: Content | UserMessage) -> MessageId:
-        """Send a message that joins at the next step boundary and wakes nobody."""
-        ...
-
-    def cancel(self, cause: str = "user", *, discard_inbox: bool = False) -> None:
-        """Cancel the open turn."""
-        ...
+# Approving
 
 
 class Approver(Protocol):

@@ -12,11 +12,11 @@ import attrs
 
 from trioloop.errors import InvalidInputError
 from trioloop.events import SystemMessageLogged
+from trioloop.handles import AgentHandle
 from trioloop.hooks.checks import is_place, is_text, is_word
 from trioloop.hooks.dispatch import Registration, Waterfall, ask_waterfall, misuse
 from trioloop.hooks.points import Assembly, SectionText
 from trioloop.log.surface import Surface
-from trioloop.ports import AgentHandle
 
 SectionSource: TypeAlias = str | Callable[[AgentHandle], "str | Awaitable[str | None] | None"]
 

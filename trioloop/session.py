@@ -10,6 +10,9 @@ import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
+from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import attrs
 import trio
@@ -27,11 +30,13 @@ from trioloop.events import (
 from trioloop.hooks.dispatch import Registration
 from trioloop.ids import SessionId
 from trioloop.log.fold import LogState, fold
+from trioloop.log.folding import Fold
 from trioloop.log.refusal import refuse
 from trioloop.store.writer import Journal
 
 _ENDS_OF_ATTEMPTS = (AssistantMessageLogged, AssistantAttemptLogged, StepEnded)
 
+StateT = TypeVar("StateT")
 Observer = Callable[[Event], None]
 
 _log = logging.getLogger("trioloop.session")
@@ -60,6 +65,7 @@ class Session:
         "_clock",
         "_delivery",
         "_events",
+        "_folded",
         "_grown",
         "_holds_history",
         "_journal",
@@ -90,6 +96,7 @@ class Session:
         self._released = False
         self._grown: trio.Event | None = None  # made only while somebody waits
         self._delivery = _Delivery()
+        self._folded: WeakKeyDictionary[Fold[Any], tuple[object, int]] | None = None
 
     def load(self, events: Iterable[Event]) -> None:
         """Take the events that a store has, before anything is appended.
@@ -130,6 +137,20 @@ class Session:
     def events(self, after: int = -1) -> tuple[Event, ...]:
         """The events appended so far with a seq greater than `after`."""
         return tuple(self._events[after + 1 :])
+
+    def folded(self, fold: Fold[StateT]) -> StateT:
+        """The state that the events add up to by a fold of the application's own.
+
+        It is kept up to date at the cost of the events that came since it was last asked for.
+        """
+        if self._folded is None:
+            self._folded = WeakKeyDictionary()
+        known = self._folded.get(fold)
+        state, seen = (fold.start(), 0) if known is None else (cast(StateT, known[0]), known[1])
+        if seen < len(self._events):
+            state = fold.behind(state, islice(self._events, seen, None))
+            self._folded[fold] = (state, len(self._events))
+        return state
 
     @asynccontextmanager
     async def subscribe(

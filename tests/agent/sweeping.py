@@ -10,6 +10,7 @@ from tests.agent.reading import facts, pass_waits
 from trioloop.agent.agent import Agent
 from trioloop.errors import TrioloopError
 from trioloop.events import CallConfig, UserMessageLogged
+from trioloop.handles import AgentHandle
 from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import (
     Assembly,
@@ -23,7 +24,7 @@ from trioloop.hooks.points import (
     TurnStopping,
 )
 from trioloop.messages import UserMessage, text_of, user_message
-from trioloop.ports import AgentHandle, ChunkStream
+from trioloop.ports import ChunkStream
 from trioloop.prompt import Section
 from trioloop.runtime.runtime import Runtime
 from trioloop.testing import Fail, ScriptedModel, Text, ToolCall, Wait, open_test_runtime

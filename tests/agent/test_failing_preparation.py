@@ -11,6 +11,7 @@ from tests.agent.reading import ends, pass_waits, pending, types
 from trioloop.agent.agent import Agent
 from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig
+from trioloop.handles import AgentHandle
 from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import (
     Assembly,
@@ -21,7 +22,7 @@ from trioloop.hooks.points import (
     Retry,
     SectionText,
 )
-from trioloop.ports import AgentHandle, PreparedCall
+from trioloop.ports import PreparedCall
 from trioloop.runtime.runtime import Runtime
 from trioloop.testing import ScriptedModel, Text, open_test_runtime
 from trioloop.tools.registry import ToolConditionContext

@@ -12,10 +12,11 @@ from trioloop.events import (
     SystemMessageLogged,
     UserMessageLogged,
 )
+from trioloop.handles import AgentHandle
 from trioloop.hooks.dispatch import Next
 from trioloop.hooks.points import Assembly, Decision, Enter, PreStep, RequestProposal, SectionText
 from trioloop.messages import user_message
-from trioloop.ports import AgentHandle, Capabilities, PreparedCall
+from trioloop.ports import Capabilities, PreparedCall
 from trioloop.prompt import Section
 from trioloop.store import MemoryStore
 from trioloop.testing import ScriptedModel, Text, ToolCall, open_test_runtime

@@ -9,9 +9,10 @@ import trio
 from tests.exhaustive.waits import pass_waits
 from trioloop.agent.agent import Agent
 from trioloop.events import Event
+from trioloop.handles import AgentHandle
 from trioloop.hooks.dispatch import Next, WaterfallListener
 from trioloop.hooks.points import Allow, Ask, CallRequest, Hooks, PrePolicy, TurnStopping
-from trioloop.ports import AgentHandle, ToolOutcome
+from trioloop.ports import ToolOutcome
 from trioloop.prompt import Section
 from trioloop.runtime.runtime import Runtime
 from trioloop.tools import ToolConditionContext, ToolContext

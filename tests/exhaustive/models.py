@@ -8,10 +8,11 @@ import attrs
 from tests.exhaustive.waits import handed_over, pass_waits
 from trioloop.chunks import Chunk
 from trioloop.events import CallConfig
+from trioloop.handles import AgentHandle
 from trioloop.ids import CallId
 from trioloop.log.rebuild import Request
 from trioloop.models.scripted import ScriptedCall, ScriptedModel
-from trioloop.ports import AgentHandle, Append, ChunkStream, CommitAnswer
+from trioloop.ports import Append, ChunkStream, CommitAnswer
 from trioloop.store import MemoryStore
 
 

@@ -8,7 +8,8 @@ from tests.simulation.deeds import ScriptedError
 from tests.simulation.script import SectionScript
 from trioloop import CallId, Request
 from trioloop.codec import canonical
-from trioloop.ports import AgentHandle, Capabilities, RetryPolicy
+from trioloop.handles import AgentHandle
+from trioloop.ports import Capabilities, RetryPolicy
 from trioloop.testing import Answer, ScriptedModel, Text
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from tests.simulation.users import run_user
 from trioloop import Agent, Event, Limits, MessageId, Runtime, Section, Session, open_runtime
 from trioloop.codec import encode_event
 from trioloop.events import TurnEnded
+from trioloop.handles import AgentHandle
 from trioloop.log.fold import fold
 from trioloop.plugins.retry import retry
-from trioloop.ports import AgentHandle
 from trioloop.testing import Answer, seeded_ids
 
 LIMITS = Limits(

@@ -25,11 +25,12 @@ from trioloop.events import (
     TurnStarted,
     UserMessageLogged,
 )
+from trioloop.handles import AgentHandle
 from trioloop.hooks import Hooks
 from trioloop.ids import SessionId, call_id
 from trioloop.limits import Limits
 from trioloop.messages import AssistantMessage, ToolCallBlock, UserMessage, text_of, user_message
-from trioloop.ports import AgentHandle, Approver
+from trioloop.ports import Approver
 from trioloop.session import Session
 from trioloop.tools import ToolConditionContext, ToolRegistry, tool
 from trioloop.tools.batch import Batch, Progress

@@ -8,11 +8,12 @@ from trio.testing import MockClock
 
 from tests.tools.batches import Step, nap, naps, step_of
 from trioloop.events import ToolCallStarted
+from trioloop.handles import AgentHandle
 from trioloop.hooks import Allow, Ask, CallRequest, Deny, Next, PostExecution, Replace, Withhold
 from trioloop.hooks.points import PostPolicy, PrePolicy
 from trioloop.ids import CallId
 from trioloop.messages import text_of
-from trioloop.ports import AgentHandle, ToolOutcome
+from trioloop.ports import ToolOutcome
 from trioloop.tools import tool
 
 

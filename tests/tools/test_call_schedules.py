@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from tests.tools.batches import Step, under_virtual_time
 from tests.tools.oracle import DEADLINE_S, Effect, Oracle, Policy, Timing, Work
 from trioloop.events import ToolCallStarted, ToolDispatched
+from trioloop.handles import AgentHandle
 from trioloop.hooks import Ask, CallRequest, Deny, Next, PostExecution, PostPolicy, PrePolicy
 from trioloop.ids import CallId
 from trioloop.messages import text_of
-from trioloop.ports import AgentHandle
 from trioloop.tools import ToolContext, ToolOutcome, tool
 
 WORK = st.builds(

@@ -12,9 +12,9 @@ from trioloop.errors import (
     ToolActivationError,
     ToolSetDisposedError,
 )
+from trioloop.handles import AgentHandle
 from trioloop.hooks import CallRequest, Deny
 from trioloop.ids import CallId
-from trioloop.ports import AgentHandle
 from trioloop.tools import Tool, ToolConditionContext, ToolRegistry, tool
 from trioloop.tools.registry import ResolvedToolSet
 

@@ -10,8 +10,8 @@ import pytest
 import trio
 
 from trioloop.errors import CallCancelledError, ToolError
+from trioloop.handles import AgentHandle
 from trioloop.messages import text_of
-from trioloop.ports import AgentHandle
 from trioloop.tools import Tool, ToolContext
 from trioloop.tools.workspace import workspace_tools
 

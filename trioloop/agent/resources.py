@@ -12,10 +12,11 @@ from trioloop.agent.closing import Closing
 from trioloop.agent.watching import Notifications
 from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig
+from trioloop.handles import AgentHandle
 from trioloop.hooks.points import Hooks
 from trioloop.ids import CallId, Ids, SessionId
 from trioloop.limits import Limits
-from trioloop.ports import AgentHandle, Approver, Model
+from trioloop.ports import Approver, Model
 from trioloop.prompt import Prompt
 from trioloop.session import Session
 from trioloop.tools.call import RunningCall

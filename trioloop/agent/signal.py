@@ -21,9 +21,10 @@ class TurnSignal:
     """The signal of one open turn.
 
     Args:
-        turn: the turn's number.
+        turn: its number.
         opened: the seq at which it opens.
         running_calls: the calls that run and have no result yet, as they come and go (T12).
+        host_cause: its cause where whatever surrounds it is cancelled.
 
     Attributes:
         turn: as given.
@@ -38,6 +39,8 @@ class TurnSignal:
     """
 
     __slots__ = (
+        "_host_cause",
+        "_limit_cause",
         "_running_calls",
         "cause",
         "keeps_inbox",
@@ -50,7 +53,13 @@ class TurnSignal:
         "watch_scope",
     )
 
-    def __init__(self, turn: int, opened: int, running_calls: Mapping[CallId, Stoppable]) -> None:
+    def __init__(
+        self,
+        turn: int,
+        opened: int,
+        running_calls: Mapping[CallId, Stoppable],
+        host_cause: str = HOST_CANCELLED,
+    ) -> None:
         self._running_calls = running_calls
         self.turn = turn
         self.opened = opened
@@ -63,6 +72,8 @@ class TurnSignal:
         # Whoever names what keeps the turn from closing goes on in a nursery that the host has
         # cancelled; `close` ends it.
         self.watch_scope = trio.CancelScope(shield=True)
+        self._host_cause = host_cause
+        self._limit_cause = ""
 
     def close(self) -> None:
         """The turn is about to close, and nothing can cancel it any more."""
@@ -74,6 +85,30 @@ class TurnSignal:
         if self.cause is None:
             self.cause = cause
         self._end()
+
+    def cancel_at(self, deadline: float, cause: str) -> None:
+        """Cancel the turn at a time on Trio's clock; the earliest such time stands.
+
+        Args:
+            deadline: when; a time that is over cancels it now.
+            cause: why, in a word; it becomes the turn's cause if none came before.
+        """
+        if deadline < self.scope.deadline:
+            self._limit_cause = cause
+            self.scope.deadline = deadline
+
+    @property
+    def cause_of_end(self) -> str:
+        """Who or what cancelled the turn, once it is.
+
+        Where the host did, an asker of its may have seen it first.
+        """
+        if host_cancelled() and self.cause in (None, ASKER_CANCELLED):
+            return self._host_cause
+        if self.cause is not None:
+            return self.cause
+        is_over_time = self.scope.deadline <= trio.current_time()
+        return self._limit_cause if is_over_time else self._host_cause
 
     def fail_store(self, error: StoreError) -> None:
         """Cancel the turn because its log can't become durable."""

@@ -12,7 +12,7 @@ import trio
 
 from trioloop.agent.notifications import TurnFailed
 from trioloop.agent.resources import Resources
-from trioloop.agent.signal import ASKER_CANCELLED, HOST_CANCELLED, TurnSignal, host_cancelled
+from trioloop.agent.signal import TurnSignal
 from trioloop.agent.step import AttemptsExhausted, Entered, FreshTurn, run_step
 from trioloop.errors import FencedError, GrammarError, InternalError, StoreError
 from trioloop.events import EventData
@@ -138,20 +138,13 @@ def _judge(
     if store_error is not None:
         return _store_ending(store_error, also)
     if signal.cancelled:
-        return Ending(reason="aborted", cause=_cause(signal), also=also)
+        return Ending(reason="aborted", cause=signal.cause_of_end, also=also)
     if isinstance(came, Ending):
         return came
     if isinstance(came, FreshTurn):
         return Ending(reason="error", code=came.failure.code, message=came.failure.message)
     assert came is not None  # only a cancelled scope gives None
     return _error_ending(came, signal.place)
-
-
-def _cause(signal: TurnSignal) -> str:
-    """Who cancelled the turn. Where the host did, an asker of its may have seen it first."""
-    if signal.cause is None or (signal.cause == ASKER_CANCELLED and host_cancelled()):
-        return HOST_CANCELLED
-    return signal.cause
 
 
 def _store_ending(error: StoreError, also: tuple[str, ...]) -> Ending:

@@ -11,13 +11,13 @@ import attrs
 
 from trioloop.errors import InvalidInputError
 from trioloop.events import CallConfig, Failure, ToolDeclaration
+from trioloop.handles import AgentHandle
 from trioloop.hooks.checks import is_place, is_text, is_word
 from trioloop.hooks.dispatch import Serial, Waterfall
 from trioloop.ids import CallId
 from trioloop.log.rebuild import Request
 from trioloop.messages import Block, UserMessage, as_blocks
 from trioloop.ports import (
-    AgentHandle,
     ChunkStream,
     Effects,
     RetryPolicy,

@@ -8,11 +8,12 @@ import trio
 
 from trioloop.errors import StoreError
 from trioloop.events import Event, EventData
+from trioloop.handles import AgentHandle
 from trioloop.hooks import Hooks
 from trioloop.ids import CallId
 from trioloop.limits import Limits
 from trioloop.messages import UserMessage
-from trioloop.ports import AgentHandle, Approver, ToolOutcome
+from trioloop.ports import Approver, ToolOutcome
 from trioloop.tools.alarms import Alarms
 from trioloop.tools.context import NestedCall
 from trioloop.tools.failures import Cause

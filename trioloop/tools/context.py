@@ -8,9 +8,10 @@ import trio
 
 from trioloop.errors import CallCancelledError, InvalidInputError
 from trioloop.events import EventData, ToolDeclaration
+from trioloop.handles import AgentHandle
 from trioloop.ids import CallId
 from trioloop.messages import Content, UserMessage
-from trioloop.ports import AgentHandle, ToolOutcome
+from trioloop.ports import ToolOutcome
 
 
 @attrs.frozen

@@ -20,8 +20,8 @@ from trioloop.errors import (
     ToolSetDisposedError,
 )
 from trioloop.events import ToolDeclaration
+from trioloop.handles import AgentHandle
 from trioloop.hooks import CallRequest, Deny, Registration
-from trioloop.ports import AgentHandle
 from trioloop.tools.tool import Function, Tool, tool
 
 
