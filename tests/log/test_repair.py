@@ -30,9 +30,9 @@ from trioloop.events import (
     UserMessageLogged,
 )
 from trioloop.ids import MessageId, nested_call_id
-from trioloop.log.fold import LogState, fold
+from trioloop.log.fold import LogState, OpenCall, fold
 from trioloop.log.repair import repair
-from trioloop.messages import TextBlock, ToolCallBlock
+from trioloop.messages import TextBlock
 
 INTERRUPTED = TurnEnded(1, "interrupted")
 
@@ -178,8 +178,8 @@ def test_the_calls_that_a_call_made_are_answered_before_it_even_if_it_runs_again
 def test_calls_that_are_run_again_stay_open_with_all_behind_them() -> None:
     writer = calling()
 
-    def first_is_rerun(call: ToolCallBlock) -> bool:
-        return call.call == "call_1_1_1"
+    def first_is_rerun(call: OpenCall) -> bool:
+        return call.block.call == "call_1_1_1"
 
     assert repair(writer.events, rerun=first_is_rerun) == ()
     more = LogWriter()

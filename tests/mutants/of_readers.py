@@ -15,7 +15,7 @@ READERS = (
         "repair closes calls that run again",
         "D4",
         "trioloop/log/repair.py",
-        "        if call.dispatched and rerun(call.block):\n",
+        "        if call.dispatched and rerun(call):\n",
         "        if False:\n",
         (
             "tests/log/test_repair.py::test_the_calls_that_a_call_made_are_answered_before_it_even_if_it_runs_again",
@@ -25,8 +25,8 @@ READERS = (
         "repair runs calls again that never started",
         "D4",
         "trioloop/log/repair.py",
-        "        if call.dispatched and rerun(call.block):\n",
-        "        if rerun(call.block):\n",
+        "        if call.dispatched and rerun(call):\n",
+        "        if rerun(call):\n",
         ("tests/log/test_repair.py::test_calls_that_are_run_again_stay_open_with_all_behind_them",),
     ),
     Mutant(

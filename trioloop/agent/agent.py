@@ -372,7 +372,12 @@ class Agent:
         self._announcer.close()
         over.set()
 
-    # For the supervisor
+    # For the runtime and the supervisor
+
+    def end_interrupted_turn(self) -> None:
+        """Start on what a dead process left open, if it was left for the driver to close (D4)."""
+        if self.session.state.turn is not None:
+            self._supervisor.reopen(self._surroundings.nursery)
 
     def _make_resources(self) -> Resources:
         around = self._surroundings

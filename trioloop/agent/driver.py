@@ -14,7 +14,7 @@ from trioloop.agent.closing import Closing
 from trioloop.agent.notifications import Settled
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal, enter
-from trioloop.agent.turn import Closed, run_turn
+from trioloop.agent.turn import Closed, run_interrupted_turn, run_turn
 from trioloop.chunks import Usage
 from trioloop.errors import StoreError
 from trioloop.events import (
@@ -42,6 +42,11 @@ class Desk(Protocol):
         """Held while a chain of turns runs."""
         ...
 
+    @property
+    def turn(self) -> TurnSignal | None:
+        """The open turn: as the driver starts, one that a dead process left open (D4)."""
+        ...
+
     def wants_turn(self) -> bool:
         """Whether a further turn is to open (R4, I3, I4)."""
         ...
@@ -65,10 +70,12 @@ class Desk(Protocol):
 
 
 async def drive(desk: Desk) -> None:
-    """Run chains of turns until no further one is wanted.
+    """Run chains of turns until no further one is wanted; first close what a dead process left.
 
     A checkpoint. Host cancellation is raised from here once the open turn is closed in the log.
     """
+    if desk.turn is not None:
+        await _end_interrupted(desk, desk.turn)
     await trio.lowlevel.checkpoint_if_cancelled()
     while desk.wants_turn() and await _store_is_good(desk):
         async with desk.between_turns:
@@ -77,6 +84,22 @@ async def drive(desk: Desk) -> None:
             closed = await _run_chain(desk)
         if closed.raised is not None:
             raise closed.raised
+
+
+async def _end_interrupted(desk: Desk, signal: TurnSignal) -> None:
+    """Carry the turn to its end that a dead process left open (D4)."""
+    turn = desk.resources.session.state.turn
+    assert turn is not None  # it is what the signal is for
+    desk.between_turns.acquire_nowait()  # free: whoever maintains waits while a turn is open
+    try:
+        enter(signal)
+        first_seq = turn.start_seq
+        closed = await run_interrupted_turn(desk.resources, signal)
+        await _settle(desk, first_seq, closed)
+    finally:
+        desk.between_turns.release()
+    if closed.raised is not None:
+        raise closed.raised
 
 
 async def _store_is_good(desk: Desk) -> bool:

@@ -4,7 +4,7 @@ Reads from top to bottom as contract section 4 lists it. After each hook the dri
 look at the signal (R8), so that nothing is committed after a cancel.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from copy import deepcopy
 
 import attrs
@@ -43,8 +43,8 @@ from trioloop.machine.turn import Ending
 from trioloop.messages import UserMessage
 from trioloop.ports import PreparedCall, RetryPolicy
 from trioloop.prompt import assemble
+from trioloop.tools import dispatch
 from trioloop.tools.batch import Batch, BodyEnded, Progress
-from trioloop.tools.dispatch import run_batch
 from trioloop.tools.registry import ResolvedToolSet, ToolConditionContext
 
 _look = trio.lowlevel.checkpoint_if_cancelled
@@ -304,7 +304,35 @@ async def _run_calls(resources: Resources, tools: ResolvedToolSet) -> None:
     answer = step.answer
     if not answer.message.calls:
         return
-    batch = Batch(
+    cut = answer.finish is not None and answer.finish.reason == "length"
+    await _scheduled(dispatch.run_batch(_batch(resources, tools), answer.message.calls, cut=cut))
+
+
+async def run_open_calls(resources: Resources, signal: TurnSignal) -> Ending:
+    """Run the calls again that a dead process left open, with the tools as they are now (D4).
+
+    A checkpoint.
+
+    Returns:
+        How the turn ends: what the model would have said to the results, nobody knows.
+    """
+    signal.place = "the conditions of its tools"
+    tools = await _resolve_tools(resources)
+    try:
+        signal.place = "its tools"
+        turn = _open_turn(resources)
+        step = turn.step
+        assert step is not None  # else repair would have closed the turn
+        calls = [step.calls[block.call] for block in step.unanswered]
+        await _scheduled(dispatch.run_open_calls(_batch(resources, tools), calls))
+        resources.session.append(StepEnded(turn.number, step.number))
+        return Ending(reason="interrupted")
+    finally:
+        tools.dispose()
+
+
+def _batch(resources: Resources, tools: ResolvedToolSet) -> Batch:
+    return Batch(
         agent=resources.agent,
         session=resources.session,
         tools=tools,
@@ -317,9 +345,11 @@ async def _run_calls(resources: Resources, tools: ResolvedToolSet) -> None:
         notify=lambda told: _tell_of_call(resources, told),
         running=resources.running_calls,
     )
-    cut = answer.finish is not None and answer.finish.reason == "length"
+
+
+async def _scheduled(batch: Awaitable[None]) -> None:
     try:
-        await run_batch(batch, answer.message.calls, cut=cut)
+        await batch
     except StoreError:
         raise
     except Exception as error:  # bodies and policies never raise out of a batch

@@ -105,6 +105,16 @@ class Supervisor:
             self._intent = "for anything"
         elif self.turn is None and self._intent != "for anything":
             self._intent = "for a message"
+        self._start(nursery)
+
+    def reopen(self, nursery: trio.Nursery) -> None:
+        """Start the driver for the turn that a dead process left open (D4). Synchronous."""
+        turn = self._session.state.turn
+        assert turn is not None  # whoever asks has looked
+        self.turn_opens(TurnSignal(turn.number, self._session.seq))
+        self._start(nursery)
+
+    def _start(self, nursery: trio.Nursery) -> None:
         if self.status == "idle":
             self.status = "running"
             self._announcer.tell(StatusChanged("running", agent=self._session.name))
@@ -140,6 +150,8 @@ class Supervisor:
         Raises:
             AgentDisposedError: disposal began meanwhile, which cancels the job.
         """
+        while self.turn is not None and not self.between_turns.locked():
+            await trio.lowlevel.checkpoint()  # a resumed turn, whose driver is about to begin
         async with self.between_turns:
             with trio.CancelScope() as self._maintenance:
                 try:

@@ -13,7 +13,7 @@ import trio
 from trioloop.agent.notifications import TurnFailed
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
-from trioloop.agent.step import AttemptsExhausted, Entered, FreshTurn, run_step
+from trioloop.agent.step import AttemptsExhausted, Entered, FreshTurn, run_open_calls, run_step
 from trioloop.errors import FencedError, GrammarError, InternalError, StoreError
 from trioloop.events import EventData
 from trioloop.hooks.dispatch import raised_by, run_serial
@@ -48,6 +48,15 @@ async def run_turn(resources: Resources, signal: TurnSignal) -> Closed:
     A checkpoint, though a cancel isn't raised from here: it closes the turn as aborted.
     """
     came = await _contained(signal, lambda: _run_steps(resources, signal))
+    return _close(resources, signal, came)
+
+
+async def run_interrupted_turn(resources: Resources, signal: TurnSignal) -> Closed:
+    """Run the calls again that a dead process left open, and close its turn (D4).
+
+    A checkpoint, as `run_turn`.
+    """
+    came = await _contained(signal, lambda: run_open_calls(resources, signal))
     return _close(resources, signal, came)
 
 

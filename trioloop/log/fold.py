@@ -279,6 +279,8 @@ def _dispatch(state: State, event: Event, data: ToolDispatched) -> None:
     step = _open_step(state)
     call = step.starts.get(data.call_seq) or (step.nested or {})[data.call_seq]
     call.dispatched = True
+    if isinstance(call, OpenCall):
+        call.changed = data.arguments
 
 
 def _result(state: State, event: Event, data: ToolResultLogged) -> Phase:
@@ -304,7 +306,7 @@ def _nested_call(state: State, event: Event, data: NestedCallStarted) -> None:
         parent.nested = {}
     if step.nested is None:
         step.nested = {}
-    parent.nested[data.call] = step.nested[event.seq] = NestedCall(data.dispatched)
+    parent.nested[data.call] = step.nested[event.seq] = NestedCall(data.name, data.dispatched)
 
 
 def _nested_result(state: State, event: Event, data: NestedResultLogged) -> None:

@@ -19,7 +19,7 @@ from trioloop.events import (
 from trioloop.log.fold import LogState, fold
 from trioloop.log.inbox import put_back
 from trioloop.log.state import OpenCall, OpenTurn
-from trioloop.messages import TextBlock, ToolCallBlock
+from trioloop.messages import TextBlock
 
 DROPPED = "dropped"
 """Why a message wasn't admitted that a step passed by."""
@@ -31,19 +31,19 @@ _UNKNOWN = (
 _NOT_STARTED = "The process ended before this call ran: it had no effect."
 
 
-def _nothing(_: ToolCallBlock) -> bool:
+def _nothing(_: OpenCall) -> bool:
     return False
 
 
 def repair(
-    log: LogState | Iterable[Event], *, rerun: Callable[[ToolCallBlock], bool] = _nothing
+    log: LogState | Iterable[Event], *, rerun: Callable[[OpenCall], bool] = _nothing
 ) -> tuple[EventData, ...]:
     """The facts that close what a log left open; none where nothing is open.
 
     Args:
         log: the events from the first on, or what they add up to.
         rerun: whether a call that had been dispatched is run again by the driver. From the first
-            of those on everything is left open, for the driver to close.
+            of those on each call is left open, for the driver to close.
 
     Raises:
         GrammarError: the events are no log.
@@ -59,7 +59,8 @@ def repair(
     results: list[EventData] = []
     for call in unanswered:
         results.extend(_lost_nested(call))
-        if call.dispatched and rerun(call.block):
+    for call in unanswered:
+        if call.dispatched and rerun(call):
             return (*restored, *results)
         results.append(lost_result(call))
     return (*restored, *results, StepEnded(turn.number, turn.step.number), _turn_end(turn))

@@ -73,10 +73,12 @@ class NestedCall:
     """A call that a call of the open step has made.
 
     Attributes:
+        name: the tool's name.
         dispatched: its body may have begun.
         answered: whether it has its result.
     """
 
+    name: str
     dispatched: bool
     answered: bool = False
 
@@ -90,6 +92,7 @@ class OpenCall:
         index: its place among the calls of the answer.
         call_seq: seq of its `tool/call`; None: it has not started.
         dispatched: its body may have begun.
+        changed: its arguments as JSON text, where a policy changed them.
         result: its result, once it is recorded.
         nested: the calls that it has made, by id, in order of their starts; None: it made none.
     """
@@ -98,6 +101,7 @@ class OpenCall:
     index: int
     call_seq: int | None = None
     dispatched: bool = False
+    changed: str | None = None
     result: ToolResultLogged | None = None
     nested: dict[CallId, NestedCall] | None = None
 

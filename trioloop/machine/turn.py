@@ -63,6 +63,8 @@ def goes_on(state: LogState, opened: int) -> bool:
         return False
     if any(one.after_cancel and state.fates[one.message.id].seq > opened for one in inbox):
         return True
+    if ended.reason == "interrupted":  # a turn that a dead process left: what it had stays parked
+        return any(one.wakeup and state.fates[one.message.id].seq > opened for one in inbox)
     if ended.reason in ("completed", "max-tokens", "blocked"):
         return bool(inbox.next_turn) or any(message.wakeup for message in inbox.next_step)
     return False

@@ -17,6 +17,7 @@ from trioloop.ids import SessionId
 from trioloop.limits import Limits
 from trioloop.log.fold import LogState
 from trioloop.log.repair import repair
+from trioloop.log.state import OpenCall
 from trioloop.machine.inbox import clear
 from trioloop.ports import Lease, Owner, SessionStore
 from trioloop.session import Session
@@ -83,10 +84,16 @@ class SessionOpener:
             session.append(*drops)
         return session
 
-    async def resume(self, name: SessionId) -> Session:
+    async def resume(
+        self, name: SessionId, *, rerun: Callable[[OpenCall], bool] | None = None
+    ) -> Session:
         """A stored session, loaded and repaired (D4). A checkpoint.
 
         One whose first event never became durable begins anew.
+
+        Args:
+            name: of the session.
+            rerun: whether a call is left open, for the driver to run it again.
 
         Raises:
             UnknownSessionError: the store has none of that name.
@@ -105,7 +112,7 @@ class SessionOpener:
         self._attach(session, lease, crc=rows[-1].crc if rows else 0)
         if not rows:
             self._begin(session, os.getcwd())
-        closing = repair(session.events())
+        closing = repair(session.state, rerun=rerun or _never)
         if closing:
             session.append(*closing)
         return session
@@ -154,6 +161,10 @@ def forked(parent: Sequence[Event], at_seq: int | None) -> Sequence[Event]:
     if outside != cut and at_seq is not None:
         raise OpenTurnError(cut, outside)
     return parent[1 : outside + 1]
+
+
+def _never(_: OpenCall) -> bool:
+    return False
 
 
 def _owner() -> Owner:

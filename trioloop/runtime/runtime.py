@@ -25,6 +25,7 @@ from trioloop.hooks.dispatch import Registration
 from trioloop.hooks.points import Hooks
 from trioloop.ids import Ids, SessionId, session_id
 from trioloop.limits import Limits
+from trioloop.log.state import OpenCall
 from trioloop.ports import Approver, Model, SessionSummary, StoredRow, ToolOutcome
 from trioloop.prompt import Prompt
 from trioloop.runtime.keeping import KeptResult, keep_result
@@ -33,6 +34,7 @@ from trioloop.runtime.opening import SessionOpener
 from trioloop.session import Session
 from trioloop.tools.places import Places
 from trioloop.tools.registry import ToolRegistry
+from trioloop.tools.rerun import may_run_again
 from trioloop.tools.threads import ToolThreads
 from trioloop.tools.tool import Function, Tool
 
@@ -129,12 +131,22 @@ class Runtime:
         self,
         name: str,
         *,
+        rerun: bool = False,
         tools: Iterable[Tool | Function] = (),
         config: CallConfig | None = None,
     ) -> Agent:
         """An agent that goes on with a stored session, repaired if it was interrupted (D4).
 
-        A checkpoint. It starts nothing by itself: `wake()` or the next waking message does (I5).
+        A checkpoint. It starts nothing by itself, but for what `rerun` asks: `wake()` or the next
+        waking message does (I5).
+
+        Args:
+            name: of the session.
+            rerun: run calls again that had started when its process died and whose tools are
+                read-only or idempotent, before the interrupted turn is closed. The tools must be
+                among `tools` or the runtime's. Wait for that with `wait_idle()`.
+            tools: of this agent alone.
+            config: the settings of its requests; left out, the runtime's.
 
         Raises:
             InvalidInputError: the name has a form that no session's may have.
@@ -145,7 +157,18 @@ class Runtime:
         chosen = session_id(name)
         if chosen in self._agents:
             raise SessionLockedError(f"session {name!r}", "an agent of this runtime")
-        return await self._open(chosen, lambda: self._opener.resume(chosen), tools, config)
+        own = _registry(tools) or ToolRegistry()
+
+        def repeats(call: OpenCall) -> bool:
+            return rerun and may_run_again(
+                call, lambda name: own.find(name) or self.tools.find(name)
+            )
+
+        agent = await self._open(
+            chosen, lambda: self._opener.resume(chosen, rerun=repeats), own, config
+        )
+        agent.end_interrupted_turn()
+        return agent
 
     async def fork_agent(
         self,

@@ -64,7 +64,7 @@ class RunningCall:
         "root",
     )
 
-    def __init__(self, run: BatchRun, block: ToolCallBlock) -> None:
+    def __init__(self, run: BatchRun, block: ToolCallBlock, key: str | None = None) -> None:
         batch = run.batch
         self.id = block.call
         self.root: RunningCall = self
@@ -82,7 +82,7 @@ class RunningCall:
         self._faults: tuple[str, ...] = ()
         self._request: CallRequest | None = None
         self._call_seq: int | None = None
-        self.given = Given(batch, block.call)
+        self.given = Given(batch, block.call, key)
         self._skips_post = False
 
     # Stopping it

@@ -34,7 +34,8 @@ class ToolContext:
     Attributes:
         agent: the agent that the call works for.
         call: the call's id.
-        key: `session/call`: equal whenever this very call runs again, so an idempotency key.
+        key: equal whenever this very call runs again (D4), so an idempotency key: `session/call`,
+            and for a call that another one makes, that one's key and a digest of what is called.
     """
 
     agent: AgentHandle

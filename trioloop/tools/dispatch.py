@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import trio
 
 from trioloop.errors import InvalidInputError
+from trioloop.log.state import OpenCall
 from trioloop.messages import ToolCallBlock
 from trioloop.ports import ToolOutcome
 from trioloop.tools import failures
@@ -19,6 +20,7 @@ from trioloop.tools.job import Watch
 from trioloop.tools.nested import RunningNestedCall, nested_cause
 from trioloop.tools.places import Capacity, Places
 from trioloop.tools.pool import run_jobs
+from trioloop.tools.rerun import RepeatedCall
 
 
 async def run_batch(batch: Batch, calls: Sequence[ToolCallBlock], *, cut: bool = False) -> None:
@@ -39,15 +41,35 @@ async def run_batch(batch: Batch, calls: Sequence[ToolCallBlock], *, cut: bool =
     """
     run = BatchRun(batch, _capacity(batch, calls), run_nested)
     jobs = [RunningCall(run, block) for block in calls]
+    if cut:
+        await _record_cut(jobs)
+    else:
+        await _run_watched(run, jobs)
+
+
+async def run_open_calls(batch: Batch, calls: Sequence[OpenCall]) -> None:
+    """Run the calls again that a dead process left open and that may be, as `run_batch` does (D4).
+
+    A checkpoint. The others get the result that repair would have given them.
+
+    Args:
+        batch: what they run with.
+        calls: all that have no result, in model order.
+
+    Raises:
+        KeyboardInterrupt, StoreError, Exception: as `run_batch`.
+    """
+    run = BatchRun(batch, _capacity(batch, [call.block for call in calls]), run_nested)
+    await _run_watched(run, [RepeatedCall(run, call) for call in calls])
+
+
+async def _run_watched(run: BatchRun, jobs: Sequence[RunningCall]) -> None:
     try:
-        if cut:
-            await _record_cut(jobs)
-        else:
-            await _run_recorded(run, jobs, functools.partial(run.watch, jobs))
+        await _run_recorded(run, jobs, functools.partial(run.watch, jobs))
     finally:
         contexts = tuple(message for job in jobs for message in job.contexts)
         if contexts:
-            batch.add_contexts(contexts)
+            run.batch.add_contexts(contexts)
 
 
 def _capacity(batch: Batch, calls: Sequence[ToolCallBlock]) -> Capacity | None:

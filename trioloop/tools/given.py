@@ -1,6 +1,8 @@
 """What one call's body is given as its `ToolContext`, and what it says through it."""
 
 import functools
+import hashlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 
@@ -22,14 +24,26 @@ class Given:
     Attributes:
         contexts: the messages that the body added.
         closed: whether the call has ended.
+        key: equal whenever this very call runs again.
         place: where the body stands; None: nowhere, as nobody else wants it.
     """
 
-    __slots__ = ("_batch", "_call", "_nesting", "closed", "contexts", "place")
+    __slots__ = (
+        "_batch",
+        "_call",
+        "_equal_calls",
+        "_nesting",
+        "closed",
+        "contexts",
+        "key",
+        "place",
+    )
 
-    def __init__(self, batch: Batch, call: CallId) -> None:
+    def __init__(self, batch: Batch, call: CallId, key: str | None = None) -> None:
         self._batch = batch
         self._call = call
+        self.key = f"{batch.agent.name}/{call}" if key is None else key
+        self._equal_calls: Counter[str] | None = None
         self.contexts: list[UserMessage] = []
         self.closed = False
         self.place: Place | None = None
@@ -41,6 +55,19 @@ class Given:
         if self._nesting is None:
             self._nesting = trio.Lock()
         return self._nesting
+
+    def key_of(self, name: str, arguments: str) -> str:
+        """The key of a call that the body makes.
+
+        Made of what is called and with what, and of how many equal calls came before it: so a body
+        that is run again (D4) makes its calls under the same keys, in whatever order.
+        """
+        if self._equal_calls is None:
+            self._equal_calls = Counter()
+        what = hashlib.sha256(f"{name} {arguments}".encode()).hexdigest()[:16]
+        before = self._equal_calls[what]
+        self._equal_calls[what] += 1
+        return f"{self.key}/{what}-{before}"
 
     def lend_place(self) -> AbstractAsyncContextManager[None]:
         """Lend the body's place as long as the block is open (T14)."""
@@ -57,7 +84,7 @@ class Given:
         return ToolContext(
             agent=self._batch.agent,
             call=self._call,
-            key=f"{self._batch.agent.name}/{self._call}",
+            key=self.key,
             report=functools.partial(self._report, token),
             add_context=self._add_context,
             append=functools.partial(self._append_from, token),

@@ -22,7 +22,7 @@ class RunningNestedCall(RunningCall):
         root = parent.root
         text, self._unwritten = _as_text(call)
         block = ToolCallBlock(nested_call_id(root.id, root.nested), "", call.name, text)
-        super().__init__(parent.batch_run, block)
+        super().__init__(parent.batch_run, block, parent.given.key_of(call.name, text))
         root.nested += 1
         self.root = root
         self._parent = parent

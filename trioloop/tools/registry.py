@@ -69,6 +69,11 @@ class ToolRegistry:
         """The registered tools, whatever their conditions say."""
         return iter([entry.tool for entry in self._entries.values()])
 
+    def find(self, name: str) -> Tool | None:
+        """The registered tool of a name, whatever its condition says; None: there is none."""
+        entry = self._entries.get(name)
+        return None if entry is None else entry.tool
+
     def register(self, tool_: Tool | Function, when: Condition | None = None) -> Registration:
         """Add a tool to this scope.
 
