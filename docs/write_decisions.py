@@ -70,7 +70,8 @@ TURN = """\
 
 `goes_on(state, opened)`, asked when a turn has closed. A turn that failed or was cancelled leaves
 what is pending where it is, until somebody wakes the agent; only what was sent after the cancel
-goes on by itself, and only once.
+goes on by itself, and only once. So does a turn that a dead process left open and whose calls were
+run again (`interrupted`): only what was sent meanwhile opens another one.
 
 """
 
@@ -135,7 +136,7 @@ def _turn_tables() -> str:
 
 
 def _and(words: Sequence[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def _closing_table() -> str:

@@ -150,8 +150,8 @@ class Supervisor:
         Raises:
             AgentDisposedError: disposal began meanwhile, which cancels the job.
         """
-        while self.turn is not None and not self.between_turns.locked():
-            await trio.lowlevel.checkpoint()  # a resumed turn, whose driver is about to begin
+        if self.turn is not None and not self.between_turns.locked():
+            await self.wait_idle()  # a resumed turn, whose driver is about to begin (D4)
         async with self.between_turns:
             with trio.CancelScope() as self._maintenance:
                 try:
