@@ -111,7 +111,7 @@ class Supervisor:
         """Start the driver for the turn that a dead process left open (D4). Synchronous."""
         turn = self._session.state.turn
         assert turn is not None  # whoever asks has looked
-        self.turn_opens(TurnSignal(turn.number, self._session.seq))
+        self.turn_opens(TurnSignal(turn.number, self._session.seq, self.resources.running_calls))
         self._start(nursery)
 
     def _start(self, nursery: trio.Nursery) -> None:
