@@ -190,10 +190,7 @@ class Agent:
         target: MessageList = "next-turn",
         wakeup: bool = True,
     ) -> None:
-        """Send from any thread, a signal handler or a guest-mode host; never blocks.
-
-        What `send` would raise is logged.
-        """
+        """Send from a thread, signal handler or guest-mode host: never blocks; logs errors."""
         self.from_thread.send_soon(message, target=target, wakeup=wakeup)
 
     def _composed(self, message: Content | UserMessage) -> UserMessage:
