@@ -46,6 +46,9 @@ class _Source(AsyncIterator[Sequence[Chunk]]):
         self.wanted = False
         self.entered: ChunkStream | None = None
 
+    def __aiter__(self) -> ChunkStream:
+        return self if self.entered is None else self.entered.__aiter__()
+
     async def __anext__(self) -> Sequence[Chunk]:
         if self.entered is None:
             raise HookMisuseError("a listener of model.stream may wrap the stream, not read it")
@@ -144,15 +147,16 @@ async def _read(attempt: _Attempt, prepared: PreparedCall) -> None:
 
 
 async def _collect(attempt: _Attempt, stream: ChunkStream) -> None:
-    frames = attempt.frames
+    frames, began = attempt.frames, attempt.began
     agent, notifications = attempt.resources.agent, attempt.resources.notifications
-    async for chunks in stream:
-        at_ms = round((trio.current_time() - attempt.began) * 1000)
-        frames.append(Frame(at_ms, tuple(chunks)))
+    now = trio.lowlevel.current_clock().current_time  # looked up once: this runs for each read
+    async for read in stream:
+        chunks = tuple(read)
+        frames.append(Frame(round((now() - began) * 1000), chunks))
         if notifications.heard:
             notifications.send_frames(agent.name, frames, len(frames) - 1)
         await trio.lowlevel.checkpoint_if_cancelled()
-        if attempt.finish is not None:
+        if chunks and isinstance(chunks[-1], Finish):
             return
 
 

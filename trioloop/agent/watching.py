@@ -7,6 +7,7 @@ frames, so that a slow watcher gets more at once.
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from itertools import chain
 from typing import Any, TypeAlias
 
 import attrs
@@ -42,10 +43,11 @@ class _Stretch:
 
     def chunks(self, start: int) -> StreamChunks:
         """What came from a frame on."""
+        if start == self.end - 1:
+            return StreamChunks(self.frames[start].chunks, agent=self.agent)
         frames = self.frames[start : self.end]
-        return StreamChunks(
-            tuple(chunk for frame in frames for chunk in frame.chunks), agent=self.agent
-        )
+        chunks = chain.from_iterable([frame.chunks for frame in frames])
+        return StreamChunks(tuple(chunks), agent=self.agent)
 
 
 class Notifications:
@@ -123,20 +125,17 @@ class Notifications:
 
     def send_frames(self, agent: SessionId, frames: list[Frame], start: int) -> None:
         """Tell of an attempt's frames from `start` on; the list goes on growing."""
-        if self._wider is not None:
-            self._wider.send_frames(agent, frames, start)
-        stretch = _Stretch(agent, frames, start, len(frames))
+        wider = self._wider
+        if wider is not None and wider.heard:
+            wider.send_frames(agent, frames, start)
         if self._listeners:
-            self._tell(stretch.chunks(start))
-        ring = self._ring
-        if ring is None:
-            return
-        last = ring[-1] if ring else None
+            self._tell(_Stretch(agent, frames, start, len(frames)).chunks(start))
+        last = self._ring[-1] if self._ring else None
         if isinstance(last, _Stretch) and last.frames is frames:
             last.end = len(frames)
             self._wake()
-        else:
-            self._keep(stretch)
+        elif self._ring is not None:
+            self._keep(_Stretch(agent, frames, start, len(frames)))
 
     def close(self) -> None:
         """Nothing more will be told: watchers end once they have read what is kept."""
@@ -216,14 +215,18 @@ class Watch(AsyncIterator[Notification]):
             source._first = 0
 
     async def __anext__(self) -> Notification:
-        await trio.lowlevel.checkpoint()
-        while True:
-            found = self._before.pop() if self._before else self._next()
-            if found is not None:
-                return found
+        waited = False
+        while (found := self._before.pop() if self._before else self._next()) is None:
             if self._source._closed:
+                await trio.lowlevel.checkpoint()
                 raise StopAsyncIteration
             await self._source._growth()
+            waited = True
+        if waited:
+            return found
+        self._before.append(found)  # so that a cancel loses nothing
+        await trio.lowlevel.checkpoint()
+        return self._before.pop()
 
     def _next(self) -> Notification | None:
         ring = self._source._ring
