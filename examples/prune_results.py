@@ -18,7 +18,7 @@ import trio
 
 import trioloop
 from trioloop.events import ToolResultLogged
-from trioloop.hooks import AttemptFailed, Decision, Next, PreStep, Retry
+from trioloop.hooks import AttemptFailed, Compact, Decision, Next, PreStep, Retry
 from trioloop.messages import AssistantMessage, Block, TextBlock, ToolResultMessage, UserMessage
 from trioloop.models import ScriptedModel
 from trioloop.testing import Answer, Text, ToolCall
@@ -38,7 +38,9 @@ class Pruned(trioloop.EventData):
 class Pruner:
     """Cuts the old results of one session. Parts are those of the window, 0 to 1."""
 
-    def __init__(self, session: trioloop.Session, window: int, keep: float, chars_max: int) -> None:
+    def __init__(
+        self, session: trioloop.SessionHandle, window: int, keep: float, chars_max: int
+    ) -> None:
         self.session = session
         self.window = window
         self.keep = keep
@@ -97,30 +99,42 @@ async def pruning(
 ) -> AsyncIterator[None]:
     """Cut old results while the block is open."""
 
-    def window_of(session: trioloop.Session) -> int | None:
+    def window_of(session: trioloop.SessionHandle) -> int | None:
         told = session.state.context
         return window_tokens or (told.context_window if told else None)
 
-    async def before_step(step: PreStep, next: Next[Decision]) -> Decision:
-        await trio.lowlevel.checkpoint_if_cancelled()  # what was cancelled changes nothing
-        session = runtime.agents[step.agent.name].session
+    def relieve(session: trioloop.SessionHandle, joining: Sequence[UserMessage]) -> None:
         window = window_of(session)
-        used = trioloop.context_tokens(session.state, session.events(), joining=step.messages)
+        used = trioloop.context_tokens(session.state, session.events(), joining=joining)
         if window and used > at * window:
             Pruner(session, window, keep, result_chars_max).prune(least=gain * window)
+
+    def make_room(session: trioloop.SessionHandle) -> bool:
+        window = window_of(session) or trioloop.context_tokens(session.state, session.events())
+        return Pruner(session, window, keep, result_chars_max).prune(least=1)
+
+    async def before_step(step: PreStep, next: Next[Decision]) -> Decision:
+        await trio.lowlevel.checkpoint_if_cancelled()  # what was cancelled changes nothing
+        relieve(step.agent.session, step.messages)
         return await next()
 
     async def after_failure(failed: AttemptFailed, next: Next[Retry | None]) -> Retry | None:
         await trio.lowlevel.checkpoint_if_cancelled()
-        freed = False
-        if failed.failure.code == "CONTEXT_WINDOW_EXCEEDED":
-            session = runtime.agents[failed.agent.name].session
-            window = window_of(session) or trioloop.context_tokens(session.state, session.events())
-            freed = Pruner(session, window, keep, result_chars_max).prune(least=1)
+        overflow = failed.failure.code == "CONTEXT_WINDOW_EXCEEDED"
+        freed = overflow and make_room(failed.agent.session)
         decided = await next()
         return Retry() if decided is None and freed else decided
 
-    with runtime.hooks.pre_step.add(before_step), runtime.hooks.request_error.add(after_failure):
+    async def when_asked(asked: Compact, next: Next[bool]) -> bool:
+        freed = make_room(asked.agent.session)
+        return await next() or freed
+
+    hooks = runtime.hooks
+    with (
+        hooks.pre_step.add(before_step),
+        hooks.request_error.add(after_failure),
+        hooks.compact.add(when_asked),
+    ):
         yield
 
 

@@ -10,7 +10,7 @@ from trioloop.agent.notifications import Notification, Settled
 from trioloop.chunks import Usage
 from trioloop.errors import InvalidInputError, ModelFailure, StoreError, ToolError, TrioloopError
 from trioloop.events import CallConfig, Event, EventData, event
-from trioloop.handles import AgentHandle
+from trioloop.handles import AgentHandle, SessionHandle
 from trioloop.hooks.points import Hooks
 from trioloop.ids import CallId, Ids, MessageId, SessionId
 from trioloop.limits import Limits
@@ -61,6 +61,7 @@ __all__ = [
     "Runtime",
     "Section",
     "Session",
+    "SessionHandle",
     "SessionId",
     "Settled",
     "SqliteStore",

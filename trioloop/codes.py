@@ -274,6 +274,7 @@ RAISED: Mapping[str, str] = {
     "QUEUE_FULL": "Wait until the agent has worked some off, or raise `queue_messages_max`.",
     "AGENT_BUSY": "Send without waiting: `followup` or `steer`.",
     "AGENT_DISPOSED": "Resume the session with `runtime.resume_agent(name)`, and send to that.",
+    "NO_POLICY": "Open one: `agent.compact()` needs `plugins.compaction` or `plugins.pruning`.",
     "NO_MODEL": "Give `open_runtime(model=...)` one, or name one in `agent.request`.",
     "INTERNAL": "Report it with the log of the session.",
     "RUNTIME_CLOSED": "Make agents inside the `async with` block of their runtime.",

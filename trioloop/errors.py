@@ -63,6 +63,12 @@ class NoModelError(TrioloopError):
     code = "NO_MODEL"
 
 
+class NoPolicyError(TrioloopError):
+    """Something was asked for that a policy does, and none is open that does it."""
+
+    code = "NO_POLICY"
+
+
 class InternalError(TrioloopError):
     """A fault of trioloop's own (P21, R10)."""
 

@@ -10,6 +10,7 @@ from trioloop.ids import MessageId, SessionId
 from trioloop.log.fold import LogState
 from trioloop.log.folding import Fold
 from trioloop.messages import Content, UserMessage
+from trioloop.stream.assemble import Assembled
 
 StateT = TypeVar("StateT")
 
@@ -100,4 +101,14 @@ class AgentHandle(Protocol):
 
     def cancel(self, cause: str = "user", *, discard_inbox: bool = False) -> None:
         """Cancel the open turn."""
+        ...
+
+    async def aside(
+        self,
+        question: Content | UserMessage,
+        *,
+        history: tuple[int, int] | None = None,
+        tools: bool = False,
+    ) -> Assembled:
+        """Ask its model something beside the conversation."""
         ...

@@ -18,6 +18,7 @@ from trioloop.events import (
     event_classes,
     is_ignorable,
 )
+from trioloop.log.grammar import CHECKS
 from trioloop.log.phases import MAY_FOLLOW
 
 OPENING = """\
@@ -72,9 +73,10 @@ def _overview() -> Iterator[str]:
 
 
 def _stands_in(cls: type[EventData]) -> str:
-    phases = [phase.name for phase, row in MAY_FOLLOW.items() if cls in row]
+    kind = cls if cls in CHECKS else EventData
+    phases = [phase.name for phase, row in MAY_FOLLOW.items() if kind in row]
     if len(phases) > len(MAY_FOLLOW) / 2:
-        others = [phase.name for phase, row in MAY_FOLLOW.items() if cls not in row]
+        others = [phase.name for phase, row in MAY_FOLLOW.items() if kind not in row]
         return f"\n**May follow** anywhere but in {', '.join(map(_phase, others))}.\n"
     links = ", ".join(map(_phase, phases))
     return f"\n**May follow in** {links}.\n"

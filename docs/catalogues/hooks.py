@@ -28,6 +28,7 @@ timeout_s=5)`, whose handle removes it again. [Listeners](../hooks.md#listeners)
 ANSWERS = {
     "request": "the one that `next()` gave, perhaps changed",
     "assemble": "the sections that the model shall see, in any order",
+    "compact": "whether the history is shorter now; the default is that it isn't",
     "stream": "the stream that `next()` gave, or one that wraps it",
     "execute": "the one that `next()` gave, or another in its place",
 }

@@ -6,7 +6,7 @@ AGENTS = (
     Mutant(
         "a message that wakes nobody wakes",
         "I5",
-        "trioloop/agent/agent.py",
+        "trioloop/agent/sending.py",
         "        if wakeup:\n            self._supervisor.wake",
         "        if True:\n            self._supervisor.wake",
         ("tests/agent/test_sending.py::test_an_inject_to_an_idle_agent_only_changes_the_inbox",),
@@ -14,7 +14,7 @@ AGENTS = (
     Mutant(
         "a message behind a cancel joins the list it was meant for",
         "I4",
-        "trioloop/agent/agent.py",
+        "trioloop/agent/sending.py",
         '"next-turn" if late else target',
         "target",
         (
@@ -24,7 +24,7 @@ AGENTS = (
     Mutant(
         "a message behind a cancel does not remember that",
         "I4",
-        "trioloop/agent/agent.py",
+        "trioloop/agent/sending.py",
         "after_cancel=late",
         "after_cancel=False",
         (
@@ -34,9 +34,9 @@ AGENTS = (
     Mutant(
         "a message that wakes nobody opens a turn behind a cancel",
         "I4",
-        "trioloop/agent/agent.py",
-        "late = wakeup and self.turn",
-        "late = self.turn",
+        "trioloop/agent/sending.py",
+        "late = wakeup and turn",
+        "late = turn",
         ("tests/agent/test_cancel.py::test_what_does_not_wake_after_the_cancel_is_parked",),
     ),
     Mutant(
@@ -70,7 +70,7 @@ AGENTS = (
     Mutant(
         "steering goes to next-turn",
         "P16",
-        "trioloop/agent/agent.py",
+        "trioloop/agent/sending.py",
         'return self.send(content, target="next-step")',
         'return self.send(content, target="next-turn")',
         ("tests/agent/test_sending.py::test_steers_join_the_next_step_in_their_order",),
@@ -78,7 +78,7 @@ AGENTS = (
     Mutant(
         "an injected message wakes",
         "I5",
-        "trioloop/agent/agent.py",
+        "trioloop/agent/sending.py",
         'target="next-step", wakeup=False',
         'target="next-step", wakeup=True',
         ("tests/agent/test_sending.py::test_an_inject_to_an_idle_agent_only_changes_the_inbox",),
@@ -86,7 +86,7 @@ AGENTS = (
     Mutant(
         "a disposed agent takes messages",
         "S1",
-        "trioloop/agent/agent.py",
+        "trioloop/agent/sending.py",
         "        if self._disposal is not None:\n            raise AgentDisposedError",
         "        if False:\n            raise AgentDisposedError",
         ("tests/agent/test_disposal.py::test_a_disposed_agent_takes_nothing_more",),

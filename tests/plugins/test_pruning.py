@@ -186,6 +186,19 @@ async def test_who_decided_before_is_not_overruled(
         assert trio.current_time() - began == 5
 
 
+# By hand
+
+
+@each_policy
+async def test_old_results_are_cut_when_somebody_asks(policy: Pruning) -> None:
+    model = ScriptedModel(script([[LONG], []]))
+    async with open_test_runtime(model=model, tools=[give]) as runtime, policy(runtime):
+        agent = await converse(runtime, 2)
+        assert await agent.compact()
+        assert max(map(len, results(agent))) <= 2_000
+        assert not await agent.compact()
+
+
 # Any content
 
 

@@ -1,4 +1,4 @@
-"""The handle on one live session: sending, asking, cancelling, disposing.
+"""The handle on one live session: asking, cancelling, disposing. Sending is in `sending`.
 
 A handle is registered from `create_agent` or `resume_agent` until it is disposed of (S1). What
 works behind it is in `supervisor` and below; an idle agent is this handle and a folded log.
@@ -10,31 +10,31 @@ from typing import Literal, TypeVar
 import trio
 
 from trioloop.agent.announcing import Announcer
+from trioloop.agent.aside import ask_aside
 from trioloop.agent.closing import Closing
-from trioloop.agent.composing import composed
 from trioloop.agent.mailbox import Mailbox
 from trioloop.agent.notifications import Disposed, Settled
-from trioloop.agent.outside import FromThread
 from trioloop.agent.resources import ModelSelection, Resources, Surroundings
+from trioloop.agent.sending import Addressee
 from trioloop.agent.signal import ASKER_CANCELLED, TurnSignal, is_inside
 from trioloop.agent.supervisor import Supervisor
 from trioloop.agent.watching import Listener, Notifications, Watch
 from trioloop.codec import is_unicode
-from trioloop.errors import AgentBusyError, AgentDisposedError, InvalidInputError
-from trioloop.events import CallConfig, PendingMessage
-from trioloop.hooks.dispatch import Registration
-from trioloop.hooks.points import Hooks
+from trioloop.errors import AgentBusyError, InvalidInputError, NoPolicyError
+from trioloop.events import AsideStarted, CallConfig
+from trioloop.hooks.dispatch import Registration, run_waterfall
+from trioloop.hooks.points import Compact, Hooks
 from trioloop.ids import CallId, MessageId, SessionId
-from trioloop.machine.inbox import insert
-from trioloop.messages import Content, MessageList, UserMessage
+from trioloop.messages import Content, UserMessage, user_message
 from trioloop.prompt import Prompt
 from trioloop.session import Session
+from trioloop.stream.assemble import Assembled
 from trioloop.tools.registry import ToolRegistry
 
 ResultT = TypeVar("ResultT")
 
 
-class Agent:
+class Agent(Addressee):
     """An agent of a runtime.
 
     Attributes:
@@ -44,13 +44,9 @@ class Agent:
     __slots__ = (
         "_announcer",
         "_config",
-        "_disposal",
         "_hooks",
         "_prompt",
-        "_supervisor",
-        "_surroundings",
         "_tools",
-        "session",
     )
 
     def __init__(
@@ -71,7 +67,7 @@ class Agent:
             self._driver_failed,
             Closing(surroundings.limits, surroundings.closing),
         )
-        self._disposal: trio.Event | None = None  # made when disposal begins, set when it is over
+        self._disposal = None
         self._hooks: Hooks | None = None
         self._tools = tools
         self._prompt: Prompt | None = None
@@ -126,82 +122,6 @@ class Agent:
     def notifications(self) -> Notifications:
         """Where live facts about this agent are told."""
         return self._announcer.notifications
-
-    # Sending
-
-    def followup(self, content: Content | UserMessage) -> MessageId:
-        """Send a message that opens a turn of its own; as `send` to next-turn."""
-        return self.send(content, target="next-turn")
-
-    def steer(self, content: Content | UserMessage) -> MessageId:
-        """Send a message that joins at the next step boundary; as `send` to next-step."""
-        return self.send(content, target="next-step")
-
-    def inject(self, content: Content | UserMessage) -> MessageId:
-        """Send a message that joins at the next step boundary and wakes nobody."""
-        return self.send(content, target="next-step", wakeup=False)
-
-    @trio.lowlevel.enable_ki_protection
-    def send(
-        self,
-        message: Content | UserMessage,
-        *,
-        target: MessageList = "next-turn",
-        wakeup: bool = True,
-    ) -> MessageId:
-        """Send a message: one event in the log, or an error and no change (I1).
-
-        Plain and synchronous, on the Trio thread; from elsewhere use `from_thread` or `send_soon`.
-
-        Args:
-            message: text, blocks, or a `UserMessage` with an id or a source of its own.
-            target: the list that it joins. A waking message sent after the open turn was cancelled
-                goes to next-turn and opens a turn when that one has closed (I4).
-            wakeup: whether it wakes an idle agent.
-
-        Returns:
-            The message's id.
-
-        Raises:
-            AgentDisposedError: the agent's registration has ended.
-            DuplicateMessageError: the id is known already; so a send may be repeated safely.
-            InvalidInputError: the message is empty or too large.
-            QueueFullError: the inbox is full.
-        """
-        self._check_open()
-        whole = self._composed(message)
-        late = wakeup and self.turn is not None and self.turn.scope.cancel_called
-        pending = PendingMessage(whole, wakeup=wakeup, after_cancel=late)
-        inbox = self.session.state.inbox
-        self.session.append(insert(inbox, "next-turn" if late else target, pending))
-        if wakeup:
-            self._supervisor.wake(self._surroundings.nursery, explicit=False)
-        return whole.id
-
-    @property
-    def from_thread(self) -> FromThread:
-        """The same sends for threads that Trio started: they block for the answer."""
-        return FromThread(self, self._surroundings.token)
-
-    def send_soon(
-        self,
-        message: Content | UserMessage,
-        *,
-        target: MessageList = "next-turn",
-        wakeup: bool = True,
-    ) -> None:
-        """Send from a thread, signal handler or guest-mode host: never blocks; logs errors."""
-        self.from_thread.send_soon(message, target=target, wakeup=wakeup)
-
-    def _composed(self, message: Content | UserMessage) -> UserMessage:
-        around = self._surroundings
-        return composed(message, self.session.state, around.limits, around.ids)
-
-    def _check_open(self) -> None:
-        if self._disposal is not None:
-            raise AgentDisposedError(
-                f"{self.name!r} was disposed of: resume_agent({self.name!r}) makes a new handle"
-            )
 
     # Working
 
@@ -303,6 +223,66 @@ class Agent:
         self._check_outside("run_maintenance")
         self._check_open()
         return await self._supervisor.maintain(job)
+
+    async def compact(self, focus: str = "") -> bool:
+        """Have the history made shorter between turns, by the policies that are open for that.
+
+        A checkpoint. A wake that comes meanwhile opens its turn afterwards.
+
+        Args:
+            focus: what must not get lost, in words.
+
+        Returns:
+            Whether it is shorter now.
+
+        Raises:
+            NoPolicyError: no policy is open that does it.
+            AgentBusyError: called from inside the agent's own turn.
+            AgentDisposedError: the agent was disposed of, before or meanwhile.
+            Exception: whatever a policy raised.
+        """
+        self._check_outside("compact")
+        hooks = [self._surroundings.hooks.compact, self.hooks.compact]
+        if not any(hooks):
+            raise NoPolicyError(
+                "nobody can make the history shorter: open trioloop.plugins.compaction(runtime)"
+            )
+
+        async def nobody() -> bool:
+            return False
+
+        payload = Compact(self, focus)
+        return await self.run_maintenance(lambda: run_waterfall(hooks, payload, nobody))
+
+    async def aside(
+        self,
+        question: Content | UserMessage,
+        *,
+        history: tuple[int, int] | None = None,
+        tools: bool = False,
+    ) -> Assembled:
+        """Ask the model something beside the conversation, with the settings of its last request.
+
+        A checkpoint. Question and answer are in the log, but don't join the history. No call of the
+        answer runs, and nobody retries a failure.
+
+        Args:
+            question: text, blocks, or a `UserMessage`.
+            history: seqs of the first and the last event whose nodes the model is shown before it.
+            tools: whether it is told of the tools, as it was.
+
+        Returns:
+            The answer, with its finish and usage.
+
+        Raises:
+            InvalidInputError: the agent has asked nothing yet, or the history has no such part.
+            ModelFailure: there is no answer.
+            StoreFailedError: the store failed, so nobody was asked.
+        """
+        self._check_open()
+        asked = question if isinstance(question, UserMessage) else user_message(question)
+        selection = ModelSelection(self._surroundings.models, self._config)
+        return await ask_aside(self.session, selection, AsideStarted(asked, history, tools))
 
     def _check_outside(self, what: str) -> None:
         turn = self.turn

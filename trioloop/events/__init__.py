@@ -15,6 +15,8 @@ from trioloop.events.declaring import (
 )
 from trioloop.events.facts import (
     FORMAT,
+    AsideEnded,
+    AsideStarted,
     AssistantAttemptLogged,
     AssistantMessageLogged,
     InboxSpliced,
@@ -45,6 +47,8 @@ from trioloop.events.parts import (
 
 __all__ = [
     "FORMAT",
+    "AsideEnded",
+    "AsideStarted",
     "AssistantAttemptLogged",
     "AssistantMessageLogged",
     "CallConfig",

@@ -324,3 +324,43 @@ class NestedResultLogged(EventData):
     content: tuple[Block, ...]
     is_error: bool = False
     code: str | None = None
+
+
+# Asides
+
+
+@event("aside/start", ignorable=True)
+class AsideStarted(EventData):
+    """A model is about to be asked something that doesn't join the conversation.
+
+    With the log up to here it tells the request: the settings and the system prompt of the last
+    header, a part of the history, the question.
+
+    Attributes:
+        question: what is asked, behind that part.
+        history: seqs of the first and the last event whose nodes the model is shown; None: none.
+        tools: whether it is told of the tools. None of them is run.
+    """
+
+    question: UserMessage
+    history: tuple[int, int] | None
+    tools: bool
+
+
+@event("aside/end", ignorable=True)
+class AsideEnded(EventData):
+    """What came of an aside: an answer, a failure, or neither where it was cancelled.
+
+    Attributes:
+        start: seq of its `aside/start`.
+        message: the answer, calls included; None: there is none.
+        finish: why the model stopped.
+        usage: tokens, as the provider counted them; None: it didn't say.
+        failure: why there is no answer; None: it was cancelled.
+    """
+
+    start: int
+    message: AssistantMessage | None = None
+    finish: Finish | None = None
+    usage: Usage | None = None
+    failure: Failure | None = None

@@ -159,6 +159,22 @@ class TurnStopping:
     turn: int
 
 
+# agent.compact
+
+
+@attrs.frozen
+class Compact:
+    """Somebody asks for a shorter history: `agent.compact()`. No turn is open, and none opens.
+
+    Attributes:
+        agent: whose.
+        focus: what must not get lost, in words; "" is nothing in particular.
+    """
+
+    agent: AgentHandle
+    focus: str
+
+
 # system_prompt.assemble
 
 
@@ -335,6 +351,7 @@ class Hooks:
 
     __slots__ = (
         "assemble",
+        "compact",
         "execute",
         "post_execute",
         "pre_execute",
@@ -350,6 +367,7 @@ class Hooks:
         self.request = Waterfall[RequestProposal, CallConfig]("agent.request")
         self.request_error = Waterfall[AttemptFailed, Retry | None]("agent.request_error")
         self.turn_stopping = Serial[TurnStopping]("agent.turn_stopping")
+        self.compact = Waterfall[Compact, bool]("agent.compact")
         self.assemble = Waterfall[Assembly, tuple[SectionText, ...]]("system_prompt.assemble")
         self.stream = Waterfall[StreamRequest, ChunkStream]("model.stream")
         self.pre_execute = Waterfall[CallRequest, PrePolicy]("tools.pre_execute")

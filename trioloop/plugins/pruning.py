@@ -6,18 +6,17 @@ model has not seen yet. The whole result stays in the log.
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import attrs
 import trio
 
 from trioloop import (
-    Agent,
     ByteEstimator,
     EventData,
     InvalidInputError,
     Runtime,
-    Session,
+    SessionHandle,
     TextBlock,
     TokenEstimator,
     context_tokens,
@@ -25,9 +24,11 @@ from trioloop import (
     events,
     messages,
 )
-from trioloop.hooks import AttemptFailed, Decision, Next, PreStep, Retry
+from trioloop.hooks import AttemptFailed, Compact, Decision, Next, PreStep, Retry
 
 CHARS_LEAST = 100
+
+Why: TypeAlias = Literal["pressure", "overflow", "asked"]
 
 
 @event("pruning/pruned", ignorable=True)
@@ -35,13 +36,13 @@ class ResultsPruned(EventData):
     """Old results were shortened; their new contents follow in the same append.
 
     Attributes:
-        why: the window was filling, or a request was too large for it.
+        why: the window was filling, a request was too large for it, or somebody asked for it.
         results: how many.
         tokens_before: what they took, by the estimator.
         tokens_after: what they take now.
     """
 
-    why: Literal["pressure", "overflow"]
+    why: Why
     results: int
     tokens_before: int
     tokens_after: int
@@ -73,8 +74,8 @@ async def pruning(
     """Shorten old tool results while the block is open.
 
     Before a step, once the next request fills a part of the window; and after a request that was
-    too large for it, which is then tried again if that made it smaller. It acts before `compaction`
-    does, in whichever order the two were opened.
+    too large for it, which is then tried again if that made it smaller; and by hand, with
+    `agent.compact()`. It acts before `compaction` does, in whichever order the two were opened.
 
     Args:
         runtime: for all its agents.
@@ -100,24 +101,24 @@ async def pruning(
 
     async def before_step(step: PreStep, next: Next[Decision]) -> Decision:
         await trio.lowlevel.checkpoint_if_cancelled()  # R8: what was cancelled changes nothing
-        if isinstance(step.agent, Agent):
-            _relieve(step.agent.session, policy, step.messages)
+        _relieve(step.agent.session, policy, step.messages)
         return await next()
 
     async def after_failure(failed: AttemptFailed, next: Next[Retry | None]) -> Retry | None:
         await trio.lowlevel.checkpoint_if_cancelled()
         overflow = failed.failure.code == "CONTEXT_WINDOW_EXCEEDED"
-        shorter = (
-            overflow
-            and isinstance(failed.agent, Agent)
-            and _make_room(failed.agent.session, policy)
-        )
+        shorter = overflow and _make_room(failed.agent.session, policy, "overflow")
         decided = await next()
         return Retry() if decided is None and shorter else decided
+
+    async def when_asked(asked: Compact, next: Next[bool]) -> bool:
+        shorter = _make_room(asked.agent.session, policy, "asked")
+        return await next() or shorter
 
     with (
         runtime.hooks.pre_step.add(before_step),
         runtime.hooks.request_error.add(after_failure),
+        runtime.hooks.compact.add(when_asked),
     ):
         yield
 
@@ -128,34 +129,38 @@ def _check(**parts: float) -> None:
             raise InvalidInputError(f"{name} must be a part of the window, 0 to 1, not {part!r}")
 
 
-def _window(session: Session, policy: _Policy) -> int | None:
+def _window(session: SessionHandle, policy: _Policy) -> int | None:
     told = session.state.context
     return policy.window_tokens or (None if told is None else told.context_window)
 
 
-def _tokens(session: Session, policy: _Policy, joining: Sequence[messages.UserMessage] = ()) -> int:
+def _tokens(
+    session: SessionHandle, policy: _Policy, joining: Sequence[messages.UserMessage] = ()
+) -> int:
     return context_tokens(
         session.state, session.events(), joining=joining, estimator=policy.estimator
     )
 
 
-def _relieve(session: Session, policy: _Policy, joining: Sequence[messages.UserMessage]) -> None:
+def _relieve(
+    session: SessionHandle, policy: _Policy, joining: Sequence[messages.UserMessage]
+) -> None:
     """Shorten old results if the window is filling."""
     window = _window(session, policy)
     if window is not None and _tokens(session, policy, joining) > policy.at * window:
         _prune(session, policy, "pressure", window, least=policy.gain * window)
 
 
-def _make_room(session: Session, policy: _Policy) -> bool:
-    """Shorten old results since a request was too large; whether any became shorter."""
+def _make_room(session: SessionHandle, policy: _Policy, why: Why) -> bool:
+    """Shorten old results, however little that gains; whether any became shorter."""
     window = _window(session, policy) or _tokens(session, policy)
-    return _prune(session, policy, "overflow", window, least=1)
+    return _prune(session, policy, why, window, least=1)
 
 
 def _prune(
-    session: Session,
+    session: SessionHandle,
     policy: _Policy,
-    why: Literal["pressure", "overflow"],
+    why: Why,
     window: int,
     *,
     least: float,

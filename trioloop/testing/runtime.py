@@ -12,11 +12,17 @@ import attrs
 import trio
 
 from trioloop.agent.notifications import Created
-from trioloop.events import AssistantAttemptLogged, AssistantMessageLogged, CallConfig, Event
+from trioloop.events import (
+    AsideStarted,
+    AssistantAttemptLogged,
+    AssistantMessageLogged,
+    CallConfig,
+    Event,
+)
 from trioloop.ids import Ids
 from trioloop.limits import Limits
 from trioloop.log.fold import LogState
-from trioloop.log.rebuild import Request, request_of
+from trioloop.log.rebuild import Request, aside_of, request_of
 from trioloop.models.scripted import ScriptedModel
 from trioloop.ports import Approver, Durability, Model, SessionStore
 from trioloop.prompt import Section
@@ -107,6 +113,8 @@ def _checked(session: Session) -> list[object]:
     for event in session.events():
         if _was_sent(event):
             told.append(_frozen(request_of(state)))
+        elif isinstance(event.data, AsideStarted):
+            told.append(_frozen(aside_of(state, event.data)))
         state.apply(event)
     assert _comparable(state) == _comparable(session.state), "the fold isn't the live state"
     assert session.state.turn is None, "a turn is still open"
