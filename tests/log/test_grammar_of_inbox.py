@@ -127,9 +127,14 @@ def test_a_fork_forgets_the_whole_of_a_list() -> None:
 
 
 def test_a_fork_names_its_parent_and_where_it_left() -> None:
-    for half in (changed(OPENED, parent="paris"), changed(OPENED, fork_seq=3)):
-        with pytest.raises(GrammarError, match="D6"):
-            LogWriter(half)
+    with pytest.raises(GrammarError, match="D6"):
+        LogWriter(changed(OPENED, fork_seq=3))
+
+
+def test_who_was_delegated_to_names_its_parent_alone() -> None:
+    log = LogWriter(changed(OPENED, parent="paris", depth=1))
+    log.add(Note())
+    assert log.state.session == changed(OPENED, parent="paris", depth=1)
 
 
 def test_a_fork_never_cuts_a_turn() -> None:

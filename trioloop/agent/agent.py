@@ -372,6 +372,7 @@ class Agent(Addressee):
             places=around.places,
             approver=around.approver,
             running_calls={},
+            host_cause=around.host_cause,
         )
 
     def _driver_failed(self, error: Exception) -> None:

@@ -136,8 +136,11 @@ def _open_turn(desk: Desk, *, retry_of: int | None, closing: tuple[EventData, ..
     """Open a turn and claim its first messages: one append, which also ends the turn it retries."""
     session = desk.resources.session
     state = session.state
-    signal = TurnSignal(state.turns + 1, session.seq + 1, desk.resources.running_calls)
-    claims = claim_turn(state.inbox) if retry_of is None else _next_step_alone(desk.resources)
+    resources = desk.resources
+    signal = TurnSignal(
+        state.turns + 1, session.seq + 1, resources.running_calls, resources.host_cause
+    )
+    claims = claim_turn(state.inbox) if retry_of is None else _next_step_alone(resources)
     desk.turn_opens(signal)
     enter(signal)
     session.append(*closing, TurnStarted(signal.turn, retry_of), *claims)

@@ -9,6 +9,7 @@ import attrs
 import trio
 
 from trioloop.agent.closing import Closing
+from trioloop.agent.signal import HOST_CANCELLED
 from trioloop.agent.watching import Notifications
 from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig
@@ -61,6 +62,7 @@ class Surroundings:
         forget: deregisters an agent that was disposed of.
         fault: told of a fault of our own in an agent's driver (R10).
         closing: how long what follows the end of all work may take.
+        host_cause: the cause of turns that end because what surrounds the nursery is cancelled.
     """
 
     nursery: trio.Nursery
@@ -78,6 +80,7 @@ class Surroundings:
     forget: Callable[[SessionId], None]
     fault: Callable[[SessionId, BaseException], None]
     closing: Closing
+    host_cause: str = HOST_CANCELLED
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -97,3 +100,4 @@ class Resources:
     places: Capacity | None
     approver: Approver | None
     running_calls: dict[CallId, RunningCall]
+    host_cause: str

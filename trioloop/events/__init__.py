@@ -15,6 +15,7 @@ from trioloop.events.declaring import (
 )
 from trioloop.events.facts import (
     FORMAT,
+    AgentDelegated,
     AsideEnded,
     AsideStarted,
     AssistantAttemptLogged,
@@ -47,6 +48,7 @@ from trioloop.events.parts import (
 
 __all__ = [
     "FORMAT",
+    "AgentDelegated",
     "AsideEnded",
     "AsideStarted",
     "AssistantAttemptLogged",

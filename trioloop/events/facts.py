@@ -26,9 +26,9 @@ class SessionOpened(EventData):
         format: the version of the log's format.
         session: the session's name.
         created: Unix milliseconds.
-        parent: the session that it was forked from.
-        fork_seq: the last event that it has from there.
-        depth: how many forks lead to it.
+        parent: the session that it was forked from, or that delegated work to it.
+        fork_seq: the last event that it has from there; None: it was no fork.
+        depth: how many forks and delegations lead to it.
         cwd: the working directory that its tools began in.
     """
 
@@ -58,6 +58,19 @@ class InboxSpliced(EventData):
     removed: int = 0
     inserted: tuple[PendingMessage, ...] = ()
     outcome: SpliceOutcome | None = None
+
+
+@event("agent/delegated")
+class AgentDelegated(EventData):
+    """A call works through an agent of its own, its child, until the call ends (R9).
+
+    Attributes:
+        call: the call.
+        child: the name of the child's session, whose parent this one is.
+    """
+
+    call: CallId
+    child: str
 
 
 # Turns and steps

@@ -90,8 +90,8 @@ def _session(state: State, event: Event, data: SessionOpened) -> None:
         session_id(data.session)
     except InvalidInputError as error:
         refuse(event, "section 6", "the name of a session", str(error))
-    if (data.parent is None) != (data.fork_seq is None):
-        refuse(event, "D6", "parent and fork_seq, or neither", f"{data.parent!r}, {data.fork_seq}")
+    if data.parent is None and data.fork_seq is not None:
+        refuse(event, "D6", "a parent beside fork_seq", f"fork_seq {data.fork_seq} alone")
 
 
 def _turn_start(state: State, event: Event, data: TurnStarted) -> None:

@@ -40,8 +40,15 @@ class SessionOpener:
     clock: Callable[[], int]
     limits: Limits
 
-    async def create(self, name: SessionId, *, cwd: str | None) -> Session:
+    async def create(
+        self, name: SessionId, *, cwd: str | None, parent: SessionOpened | None = None
+    ) -> Session:
         """A new session, with its first event appended. A checkpoint.
+
+        Args:
+            name: of the session.
+            cwd: the working directory.
+            parent: how the session was opened that delegates work to this one.
 
         Raises:
             SessionExistsError: the store has one of that name.
@@ -50,7 +57,7 @@ class SessionOpener:
         lease = await self.store.open(name, _owner(), create=True)
         session = Session(name, clock=self.clock, warn_at=self.limits.session_events_warn)
         self._attach(session, lease, crc=0)
-        self._begin(session, cwd)
+        self._begin(session, cwd, parent)
         return session
 
     async def fork(
@@ -125,9 +132,18 @@ class SessionOpener:
         """
         return [decode_event(row.payload) for row in await self.store.read(name)]
 
-    def _begin(self, session: Session, cwd: str | None) -> None:
-        name = session.name
-        session.append(SessionOpened(format=FORMAT, session=name, created=self.clock(), cwd=cwd))
+    def _begin(
+        self, session: Session, cwd: str | None, parent: SessionOpened | None = None
+    ) -> None:
+        opened = SessionOpened(
+            format=FORMAT,
+            session=session.name,
+            created=self.clock(),
+            parent=None if parent is None else parent.session,
+            depth=0 if parent is None else parent.depth + 1,
+            cwd=cwd,
+        )
+        session.append(opened)
 
     def _attach(self, session: Session, lease: Lease, *, crc: int) -> None:
         journal = self.writer.journal(

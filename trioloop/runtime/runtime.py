@@ -6,8 +6,11 @@ How it begins and ends is in `lifetime`, what an agent does in `agent/`.
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any
 
+import attrs
 import trio
 
 from trioloop.agent.agent import Agent
@@ -31,7 +34,9 @@ from trioloop.prompt import Prompt
 from trioloop.runtime.keeping import KeptResult, keep_result
 from trioloop.runtime.models import checked_config
 from trioloop.runtime.opening import SessionOpener
+from trioloop.runtime.subagents import PARENT_ENDED, known_child, working_for
 from trioloop.session import Session
+from trioloop.tools.context import ToolContext
 from trioloop.tools.places import Places
 from trioloop.tools.registry import ToolRegistry
 from trioloop.tools.rerun import may_run_again
@@ -197,7 +202,7 @@ class Runtime:
             UnknownSessionError: there is no such parent.
         """
         chosen = self._surroundings.ids.session() if name is None else session_id(name)
-        events = await self._events_of(session_id(parent))
+        events = await self.events_of(parent)
         return await self._open(
             chosen,
             lambda: self._opener.fork(chosen, events, at_seq=at_seq, cwd=os.getcwd()),
@@ -205,9 +210,59 @@ class Runtime:
             config,
         )
 
-    async def _events_of(self, name: SessionId) -> Sequence[Event]:
-        live = self._agents.get(name)
-        return await self._opener.read(name) if live is None else live.session.events()
+    def delegate(
+        self,
+        context: ToolContext,
+        child: str | None = None,
+        *,
+        tools: Iterable[Tool | Function] = (),
+        config: CallConfig | None = None,
+    ) -> AbstractAsyncContextManager[Agent]:
+        """An agent that works for a call, the child of the call's own agent (R9).
+
+        An async context manager for a tool's body. The child's tasks are the call's: whatever ends
+        the call ends the child, its turn aborted with the cause `parent`. Left the block, it is
+        disposed of; its session stays, and a later call of the same parent may go on with it. The
+        parent's log names the child, the child's first event the parent.
+
+        Args:
+            context: as the body was given it; the body is async.
+            child: the session to go on with; left out, a new one.
+            tools: of the child alone, beside the runtime's.
+            config: the settings of its requests; left out, the runtime's.
+
+        Raises:
+            UnknownSessionError: the parent has no such child.
+            SessionLockedError: another call works with that child.
+        """
+
+        async def open_child() -> Agent:
+            around = attrs.evolve(
+                self._surroundings, nursery=context.nursery, host_cause=PARENT_ENDED
+            )
+            if child is None:
+                opened = context.agent.session.state.session
+                name = around.ids.session()
+                opening = partial(self._opener.create, name, cwd=os.getcwd(), parent=opened)
+            else:
+                name = known_child(context.agent.session, child)
+                if name in self._agents or name in self._opening:
+                    raise SessionLockedError(f"session {name!r}", "another call of this runtime")
+                opening = partial(self._opener.resume, name)
+            return await self._open(name, opening, tools, config, around)
+
+        return working_for(context, open_child)
+
+    async def events_of(self, name: str) -> Sequence[Event]:
+        """The events of a session, live or stored. A checkpoint where it is stored.
+
+        Raises:
+            InvalidInputError: the name has a form that no session's may have.
+            UnknownSessionError: there is none of that name.
+            LogError: it can't be read as a log.
+        """
+        live = self._agents.get(session_id(name))
+        return await self._opener.read(session_id(name)) if live is None else live.session.events()
 
     async def _open(
         self,
@@ -215,6 +270,7 @@ class Runtime:
         opening: Callable[[], Awaitable[Session]],
         tools: Iterable[Tool | Function],
         config: CallConfig | None,
+        around: Surroundings | None = None,
     ) -> Agent:
         self._check_open()
         own_tools, settings = _registry(tools), checked_config(config)
@@ -228,7 +284,7 @@ class Runtime:
         if self._closed:  # meanwhile: nobody else would give the lease back
             await session.release(by=self._closing.flushed_by)
             self._check_open()
-        agent = Agent(session, self._surroundings, settings or self._config, own_tools)
+        agent = Agent(session, around or self._surroundings, settings or self._config, own_tools)
         self._agents[name] = agent
         self.notifications.send(Created(name))
         return agent
