@@ -55,5 +55,6 @@ _SETTINGS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "tool_choice": (_is_word, "auto, required, none, or the name of a tool"),
     "parallel_tool_calls": (_is_bool, "True or False"),
     "reasoning_effort": (_is_word, "a word of the provider's"),
+    "output_schema": (_is_object, "a JSON Schema, as a dict with text as its keys"),
     "extra": (_is_object, "a dict with text as its keys"),
 }

@@ -73,7 +73,7 @@ async def collect(model: Model) -> tuple[list[Chunk], ModelFailure | None]:
     config = CallConfig(provider=model.provider, model=model.name)
     call = await model.prepare(config)
     try:
-        async with call.stream(make_request(config=config)) as stream:
+        async with call.stream(make_request(config=call.config)) as stream:
             async for batch in stream:
                 assert batch
                 chunks += batch

@@ -83,13 +83,15 @@ class Loopback:
         port: where it listens.
         base_url: the same, as an adapter is given it.
         connections: how many it has accepted.
-        requests: the bodies that it was sent.
+        heads: the heads of the requests that it was sent, in lower case.
+        requests: their bodies.
         left: a client has left while the server was waiting for that.
     """
 
     port: int
     base_url: str
     connections: int = 0
+    heads: list[bytes] = attrs.Factory(list)
     requests: list[bytes] = attrs.Factory(list)
     left: trio.Event = attrs.Factory(trio.Event)
 
@@ -116,6 +118,7 @@ class Connection:
         while len(self._buffer) < length:
             if not await self._more():
                 return False
+        self._server.heads.append(head.lower())
         self._server.requests.append(self._buffer[:length])
         self._buffer = self._buffer[length:]
         return True

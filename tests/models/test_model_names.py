@@ -6,6 +6,8 @@ import sys
 import pytest
 
 import trioloop.models
+from tests.models.asking import failure_of
+from tests.models.serving import Connection, loopback
 from trioloop.errors import InvalidInputError
 from trioloop.models import (
     SERVICES,
@@ -46,6 +48,46 @@ def test_a_service_has_the_adapter_and_the_variable_that_people_know(
     model = from_name(name, environment={variable: "k"})
     assert type(model) is adapter
     assert repr(model) == f"<{adapter.__name__} 'm' at {host}>"
+
+
+TOKEN = {"ANTHROPIC_AUTH_TOKEN": "a-token"}
+KEY = {"ANTHROPIC_API_KEY": "a-key"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "sent", "not_sent"),
+    [
+        (TOKEN, b"authorization: bearer a-token", b"x-api-key"),
+        (KEY, b"x-api-key: a-key", b"authorization"),
+        (TOKEN | KEY, b"x-api-key: a-key", b"authorization"),
+    ],
+)
+async def test_a_bearer_token_goes_in_the_place_of_a_key(
+    environment: dict[str, str], sent: bytes, not_sent: bytes
+) -> None:
+    async def refuse(connection: Connection) -> None:
+        await connection.request()
+        await connection.head(status=b"401 Unauthorized")
+        await connection.end()
+
+    async with loopback(refuse) as server:
+        address = {"ANTHROPIC_BASE_URL": server.base_url}
+        model = from_name("anthropic:m", environment=environment | address)
+        failure = await failure_of(model)
+        await model.aclose()  # type: ignore[attr-defined]  # an adapter has it
+    assert failure.code == "AUTH"
+    (head,) = server.heads
+    assert sent in head
+    assert not_sent not in head
+
+
+def test_a_token_is_found_for_its_own_service_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "t\n")  # which no header can hold
+    Anthropic("m", base_url="https://other.test")
+    Anthropic("m", api_key="k")
+    with pytest.raises(InvalidInputError, match="authorization"):
+        Anthropic("m")
 
 
 def test_the_address_of_a_messages_server_may_end_in_v1_or_not() -> None:

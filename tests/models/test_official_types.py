@@ -40,6 +40,13 @@ CONFIGS = {
         parallel_tool_calls=False,
         reasoning_effort="low",
     ),
+    "an answer of a shape": CallConfig(
+        provider="p",
+        model="m",
+        max_tokens=9,
+        reasoning_effort="low",
+        output_schema={"type": "object", "properties": {"city": {"type": "string"}}},
+    ),
     "a named tool": CallConfig(provider="p", model="m", max_tokens=9, tool_choice="temperature"),
 }
 each_api = pytest.mark.parametrize("api", ADAPTERS)

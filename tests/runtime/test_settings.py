@@ -33,6 +33,8 @@ WRONG = [
     ("parallel_tool_calls", "yes"),
     ("reasoning_effort", ""),
     ("reasoning_effort", 2),
+    ("output_schema", "object"),
+    ("output_schema", {1: "x"}),
     ("extra", None),
     ("extra", {1: "x"}),
     ("extra", [("a", 1)]),
@@ -55,6 +57,7 @@ def test_settings_at_the_edge_are_taken() -> None:
         tool_choice="none",
         parallel_tool_calls=False,
         reasoning_effort="minimal",
+        output_schema={},
         extra={"seed": [1, None, {"a": 0.5}]},
     )
     assert config.temperature == 0

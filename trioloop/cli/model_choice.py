@@ -48,19 +48,20 @@ def choose_model(
 
 
 def _unnamed(environment: Mapping[str, str]) -> ModelChoice:
-    found = [service for service in SERVICES.values() if environment.get(service.key_variable)]
+    found = [service for service in SERVICES.values() if service.variable_in(environment)]
     if not found:
         note = "no model named and no key found, so the embedded demonstration model answers"
         return ModelChoice(DemonstrationModel(), f"{note} (see --model)", is_demonstration=True)
     service = found[0]
+    variable = service.variable_in(environment)
     usual = _USUAL_MODELS.get(service.name)
     if usual is None:
         raise CommandError(
-            f"{service.key_variable} is set: name a model with --model {service.name}:MODEL, or "
+            f"{variable} is set: name a model with --model {service.name}:MODEL, or "
             "try --model demonstration",
             USAGE,
         )
     name = f"{service.name}:{usual}"
     return ModelChoice(
-        from_name(name, environment=environment), f"{service.key_variable} is set: asking {name}"
+        from_name(name, environment=environment), f"{variable} is set: asking {name}"
     )

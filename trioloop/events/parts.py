@@ -63,6 +63,7 @@ class CallConfig(Struct, frozen=True, kw_only=True):
         tool_choice: `auto`, `required`, `none`, or the name of a declared tool.
         parallel_tool_calls: whether several calls may come in one answer.
         reasoning_effort: in the provider's words.
+        output_schema: the JSON Schema of an object that the answer's text is to be, as JSON.
         extra: further members of the request's body, as the provider's API names them.
 
     Raises:
@@ -76,6 +77,7 @@ class CallConfig(Struct, frozen=True, kw_only=True):
     tool_choice: str | None = None
     parallel_tool_calls: bool | None = None
     reasoning_effort: str | None = None
+    output_schema: dict[str, Json] | None = None
     extra: dict[str, Json] = {}
 
     def __post_init__(self) -> None:

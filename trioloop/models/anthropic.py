@@ -1,5 +1,6 @@
 """The Messages API: Anthropic's own, and the servers that imitate it."""
 
+import os
 from collections.abc import Mapping
 from typing import Literal, Unpack
 
@@ -10,7 +11,7 @@ from trioloop.models.anthropic_request import AnthropicEncoder
 from trioloop.models.anthropic_stream import AnthropicReader
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
 from trioloop.models.http_model import HttpModel, Settings
-from trioloop.models.services import SERVICES, key_of, provider_at, service_at
+from trioloop.models.services import SERVICES, Service, key_of, provider_at, service_at
 from trioloop.models.transport import HttpTransport, Transport
 from trioloop.ports import Capabilities, RetryPolicy
 
@@ -25,6 +26,8 @@ class Anthropic(HttpModel):
         model: its name there.
         base_url: the server's address, without `/v1`; None: Anthropic's.
         api_key: None: ANTHROPIC_API_KEY, for Anthropic's own server; others are sent none.
+        auth_token: sent as a bearer token, where a gateway wants that in place of a key; None:
+            ANTHROPIC_AUTH_TOKEN, for Anthropic's own server and where there is no key.
         provider: the service's name in the log; None: the known service's, else the host's.
         context_window: tokens of prompt and answer, where you know it.
         images: the model can be shown images.
@@ -51,6 +54,7 @@ class Anthropic(HttpModel):
         *,
         base_url: str | None = None,
         api_key: str | None = None,
+        auth_token: str | None = None,
         provider: str | None = None,
         context_window: int | None = None,
         images: bool = True,
@@ -66,7 +70,8 @@ class Anthropic(HttpModel):
         base_url = (base_url or SERVICES["anthropic"].base_url).rstrip("/").removesuffix("/v1")
         checked_host(base_url)
         service = service_at(base_url, "messages")
-        key = api_key or key_of(service)
+        auth_token = auth_token or (None if api_key else _token_of(service))
+        key = api_key or (None if auth_token else key_of(service))
         super().__init__(
             model,
             provider=provider or provider_at(base_url, service),
@@ -74,12 +79,16 @@ class Anthropic(HttpModel):
             retry_policy=retry_policy,
             transport=Transport(
                 base_url,
-                headers={"anthropic-version": VERSION, **_key_header(key), **(headers or {})},
+                headers={
+                    "anthropic-version": VERSION,
+                    **_credentials(key, auth_token),
+                    **(headers or {}),
+                },
                 deadlines=deadlines,
                 limits=limits,
                 http=http,
             ),
-            secrets=(key, *(headers or {}).values()),
+            secrets=(key, auth_token, *(headers or {}).values()),
             settings={"max_tokens": MAX_TOKENS, **settings},
         )
         self._encoder = AnthropicEncoder(
@@ -104,5 +113,13 @@ class Anthropic(HttpModel):
         return AnthropicReader(reading)
 
 
-def _key_header(key: str | None) -> dict[str, str]:
-    return {"x-api-key": key} if key else {}
+def _token_of(service: Service | None) -> str | None:
+    """The bearer token of a known service, from the environment, where no key is there."""
+    if service is None or service.variable_in(os.environ) != service.token_variable:
+        return None
+    return os.environ[service.token_variable]
+
+
+def _credentials(key: str | None, token: str | None) -> dict[str, str]:
+    headers = {"x-api-key": key} if key else {}
+    return headers | ({"authorization": f"Bearer {token}"} if token else {})

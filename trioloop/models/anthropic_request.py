@@ -78,9 +78,7 @@ class AnthropicEncoder:
                 "max_tokens": config.max_tokens,
                 "temperature": config.temperature,
                 "cache_control": self._cache_control(),
-                "output_config": {"effort": config.reasoning_effort}
-                if config.reasoning_effort
-                else None,
+                "output_config": _output_config(config) or None,
                 "tool_choice": _tool_choice(config) if request.tools else None,
                 "system": heads or None,
             }
@@ -167,6 +165,12 @@ def _image(image: ImageBlock) -> Object:
 def _call(call: ToolCallBlock) -> Object:
     sent_id, arguments = PLAIN_IDS.sent(call.wire_id), arguments_json(call.arguments)
     return {"type": "tool_use", "id": sent_id, "name": call.name, "input": arguments}
+
+
+def _output_config(config: CallConfig) -> Object:
+    schema = config.output_schema
+    shape = None if schema is None else {"type": "json_schema", "schema": schema}
+    return known({"effort": config.reasoning_effort, "format": shape})
 
 
 def _tool_choice(config: CallConfig) -> Object | None:

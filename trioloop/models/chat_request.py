@@ -26,6 +26,7 @@ from trioloop.models.encoded_history import EncodedHistory
 from trioloop.models.reading import Object
 from trioloop.models.request_settings import (
     EncodedTools,
+    answer_format,
     cache_key,
     known,
     own_members,
@@ -85,6 +86,7 @@ class ChatEncoder:
                 self._dialect.max_tokens_name: config.max_tokens,
                 "temperature": config.temperature,
                 "reasoning_effort": config.reasoning_effort,
+                "response_format": _response_format(config),
                 "prompt_cache_key": cache_key(request) if self._dialect.prompt_cache_key else None,
                 **(_tool_settings(config) if request.tools else {}),
             }
@@ -126,6 +128,11 @@ class ChatEncoder:
         if message.calls and thoughts and self._dialect.reasoning_replay == "with-calls":
             members["reasoning_content"] = "".join(block.text for block in thoughts)
         return members
+
+
+def _response_format(config: CallConfig) -> Object | None:
+    schema = config.output_schema
+    return None if schema is None else {"type": "json_schema", "json_schema": answer_format(schema)}
 
 
 def _tool_settings(config: CallConfig) -> Object:

@@ -35,6 +35,7 @@ class Settings(TypedDict, total=False):
     tool_choice: str
     parallel_tool_calls: bool
     reasoning_effort: str
+    output_schema: dict[str, Json]
     extra: dict[str, Json]
 
 

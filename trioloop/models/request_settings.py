@@ -40,6 +40,28 @@ def _joined(one: object, other: Json) -> object:
     return {**one, **other} if isinstance(one, dict) and isinstance(other, dict) else other
 
 
+def answer_format(schema: Mapping[str, Json]) -> Object:
+    """What OpenAI's APIs call the schema of an answer: held strictly where its form allows that."""
+    return {"name": "answer", "schema": schema, "strict": _is_closed(schema)}
+
+
+def _is_closed(schema: Json | Mapping[str, Json]) -> bool:
+    """Whether each object of a schema names all it has, and each of that is required."""
+    if isinstance(schema, list):
+        return all(map(_is_closed, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    properties = schema.get("properties")
+    if schema.get("type") == "object" or isinstance(properties, dict):
+        names = set(properties) if isinstance(properties, dict) else set()
+        required = schema.get("required", [])
+        if schema.get("additionalProperties") is not False or not isinstance(required, list):
+            return False
+        if names - {name for name in required if isinstance(name, str)}:
+            return False
+    return all(map(_is_closed, schema.values()))
+
+
 def cache_key(request: Request) -> str:
     """What tells a provider that requests are of one conversation, and may share its cache."""
     session = str(request.session)

@@ -29,6 +29,7 @@ from trioloop.models.encoded_history import EncodedHistory
 from trioloop.models.reading import Object
 from trioloop.models.request_settings import (
     EncodedTools,
+    answer_format,
     cache_key,
     known,
     own_members,
@@ -93,6 +94,7 @@ class ResponsesEncoder:
                 "max_output_tokens": config.max_tokens,
                 "temperature": config.temperature,
                 "reasoning": {"effort": effort} if effort else None,
+                "text": _text_settings(config),
                 "prompt_cache_key": cache_key(request) if self._prompt_cache_key else None,
                 **(_tool_settings(config) if request.tools else {}),
             }
@@ -181,6 +183,11 @@ def _parts(content: Sequence[Block]) -> Iterator[Object]:
             yield {"type": "input_text", "text": block.text}
         elif isinstance(block, ImageBlock):
             yield {"type": "input_image", "image_url": data_url(block), "detail": "auto"}
+
+
+def _text_settings(config: CallConfig) -> Object | None:
+    schema = config.output_schema
+    return None if schema is None else {"format": {"type": "json_schema"} | answer_format(schema)}
 
 
 def _tool_settings(config: CallConfig) -> Object:

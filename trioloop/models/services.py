@@ -53,6 +53,8 @@ class Service:
         api: which of the three APIs it speaks.
         variables: how its environment variables begin.
         provider: its name in the log.
+        token_variable: the environment variable that may hold a bearer token in place of a key;
+            "": it takes keys only.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Service:
     provider: str = attrs.field(
         default=attrs.Factory(lambda service: service.name, takes_self=True), kw_only=True
     )
+    token_variable: str = attrs.field(default="", kw_only=True)
 
     @property
     def host(self) -> str:
@@ -80,6 +83,11 @@ class Service:
     def base_url_variable(self) -> str:
         """The environment variable that names another address."""
         return f"{self.variables}_BASE_URL"
+
+    def variable_in(self, environment: Mapping[str, str]) -> str | None:
+        """The variable of an environment that holds a credential for it; None: none does."""
+        variables = (self.key_variable, self.token_variable)
+        return next((name for name in variables if environment.get(name)), None)
 
 
 _THINKING = Dialect(reasoning_replay="with-calls")
@@ -104,7 +112,12 @@ SERVICES = {
             variables="OPENAI",
             provider="openai",
         ),
-        Service("anthropic", "https://api.anthropic.com", api="messages"),
+        Service(
+            "anthropic",
+            "https://api.anthropic.com",
+            api="messages",
+            token_variable="ANTHROPIC_AUTH_TOKEN",
+        ),
         Service("cerebras", "https://api.cerebras.ai/v1"),
         Service("deepseek", "https://api.deepseek.com/v1", _THINKING),
         Service("groq", "https://api.groq.com/openai/v1"),
@@ -172,8 +185,8 @@ def from_name(
         name: `SERVICE:MODEL`, with a service of `SERVICES`; or `demonstration`.
         base_url: another server that speaks the service's API; None: the service's variable, such
             as OPENAI_BASE_URL, else the service's own.
-        api_key: None: the service's variable, such as OPENAI_API_KEY. A server that isn't the
-            service's own may need none.
+        api_key: None: the service's variable, such as OPENAI_API_KEY, or what
+            ANTHROPIC_AUTH_TOKEN holds. A server that isn't the service's own may need none.
         environment: where the variables are looked up.
 
     Raises:
@@ -189,8 +202,8 @@ def from_name(
         known = ", ".join(f"{known}:MODEL" for known in SERVICES)
         raise InvalidInputError(f"{name!r} names no model: use one of {known}, or demonstration")
     base_url = base_url or environment.get(service.base_url_variable) or service.base_url
-    api_key = api_key or environment.get(service.key_variable)
-    if api_key is None and service_at(base_url, service.api) is not None:
+    variable = service.variable_in(environment)
+    if not (api_key or variable) and service_at(base_url, service.api) is not None:
         raise InvalidInputError(
             f"{name!r} needs a key: set {service.key_variable}, or {service.base_url_variable} "
             "for a server that needs none"
@@ -200,4 +213,7 @@ def from_name(
         "responses": OpenAIResponses,
         "messages": Anthropic,
     }
-    return adapters[service.api](model, base_url=base_url, api_key=api_key)
+    credential = api_key or (environment[variable] if variable else None)
+    is_token = not api_key and variable == service.token_variable
+    named = {"auth_token" if is_token else "api_key": credential}
+    return adapters[service.api](model, base_url=base_url, **named)
