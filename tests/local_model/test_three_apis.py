@@ -105,6 +105,22 @@ async def test_a_request_that_is_too_long_is_told_with_its_numbers(
     await model.aclose()
 
 
+async def test_an_answer_has_the_shape_that_was_asked_for(local_model: str) -> None:
+    colour = {"enum": ["red", "green", "blue"]}
+    shape = {
+        "type": "object",
+        "properties": {"colour": colour, "warm": {"type": "boolean"}},
+        "required": ["colour", "warm"],
+        "additionalProperties": False,
+    }
+    model = model_of("chat", local_model, output_schema=shape)  # its other routes ignore it
+    said = await answer(model, "none", user_message("Name a colour."))
+    await model.aclose()
+    told = json.loads(said.message.text)
+    assert told.keys() == {"colour", "warm"}
+    assert told["colour"] in colour["enum"]
+
+
 @each_api
 async def test_fifty_requests_in_a_row_on_one_client_all_succeed(
     local_model: str, api: str

@@ -21,7 +21,13 @@ def listing() -> list[Path]:
 @cache
 def recordings() -> dict[str, Recording]:
     """All of them, by name."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in listing()}
+    return {path.stem: recording(path) for path in listing()}
+
+
+def recording(path: Path) -> Recording:
+    """The one in a file."""
+    read: Recording = json.loads(path.read_text(encoding="utf-8"))
+    return read
 
 
 def streams(api: str | None = None) -> dict[str, Recording]:
