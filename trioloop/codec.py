@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 
 import attrs
 import msgspec
-from msgspec import Raw, Struct, inspect
+from msgspec import UNSET, Raw, Struct, inspect
 
 from trioloop.errors import EventEncodingError, UnsupportedSessionError
 from trioloop.events import (
@@ -349,7 +349,9 @@ def _members(value: object) -> Iterator[tuple[str | None, object]]:
             yield f"[{index}]", item
     else:
         for name in _field_names(value):
-            yield f".{name}", getattr(value, name)
+            item = getattr(value, name)
+            if item is not UNSET:  # it is left out
+                yield f".{name}", item
 
 
 def _field_names(value: object) -> tuple[str, ...]:

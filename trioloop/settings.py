@@ -6,6 +6,8 @@ What one provider alone refuses is known to its adapter.
 import math
 from collections.abc import Callable, Mapping
 
+from msgspec import UNSET
+
 from trioloop.errors import InvalidInputError
 
 
@@ -46,7 +48,11 @@ def _is_object(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(key, str) for key in value)
 
 
-_NEEDED = frozenset({"provider", "model", "extra"})
+def _is_schema(value: object) -> bool:
+    return value is UNSET or _is_object(value)
+
+
+_NEEDED = frozenset({"provider", "model", "output_schema", "extra"})
 _SETTINGS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "provider": (_is_text, "text"),
     "model": (_is_text, "text"),
@@ -55,6 +61,6 @@ _SETTINGS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "tool_choice": (_is_word, "auto, required, none, or the name of a tool"),
     "parallel_tool_calls": (_is_bool, "True or False"),
     "reasoning_effort": (_is_word, "a word of the provider's"),
-    "output_schema": (_is_object, "a JSON Schema, as a dict with text as its keys"),
+    "output_schema": (_is_schema, "a JSON Schema, as a dict with text as its keys"),
     "extra": (_is_object, "a dict with text as its keys"),
 }

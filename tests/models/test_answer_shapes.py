@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx  # noqa: ASYNC127 - as in trioloop/models/transport.py
 import pytest
+from msgspec import UNSET
 
 from tests.models.asking import failure_of
 from tests.models.serving import Mock
@@ -49,9 +50,9 @@ async def test_each_api_is_told_the_schema() -> None:
 
 
 async def test_without_a_schema_nothing_is_told() -> None:
-    assert "response_format" not in await body_with(OpenAIChat, None)
-    assert "text" not in await body_with(OpenAIResponses, None)
-    assert "output_config" not in await body_with(Anthropic, None)
+    assert "response_format" not in await body_with(OpenAIChat, UNSET)
+    assert "text" not in await body_with(OpenAIResponses, UNSET)
+    assert "output_config" not in await body_with(Anthropic, UNSET)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ WRONG = [
     ("parallel_tool_calls", "yes"),
     ("reasoning_effort", ""),
     ("reasoning_effort", 2),
+    ("output_schema", None),
     ("output_schema", "object"),
     ("output_schema", {1: "x"}),
     ("extra", None),

@@ -1,6 +1,6 @@
 """What facts are made of, beside messages and chunks: no events themselves."""
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from trioloop.errors import ModelFailure
 from trioloop.ids import MessageId
@@ -77,7 +77,8 @@ class CallConfig(Struct, frozen=True, kw_only=True):
     tool_choice: str | None = None
     parallel_tool_calls: bool | None = None
     reasoning_effort: str | None = None
-    output_schema: dict[str, Json] | None = None
+    # Left out where it isn't set, as in logs that are older than it: they must read back the same.
+    output_schema: dict[str, Json] | UnsetType = UNSET
     extra: dict[str, Json] = {}
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ their own provider; others' blocks that say nothing to it are left out.
 from collections.abc import Iterator, Sequence
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from trioloop.events import CallConfig, ToolDeclaration
 from trioloop.log.rebuild import Request
@@ -169,7 +169,7 @@ def _call(call: ToolCallBlock) -> Object:
 
 def _output_config(config: CallConfig) -> Object:
     schema = config.output_schema
-    shape = None if schema is None else {"type": "json_schema", "schema": schema}
+    shape = None if schema is UNSET else {"type": "json_schema", "schema": schema}
     return known({"effort": config.reasoning_effort, "format": shape})
 
 

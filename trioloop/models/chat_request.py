@@ -7,6 +7,7 @@ A message that says nothing to this provider is left out, because many servers r
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from trioloop.events import CallConfig, ToolDeclaration
 from trioloop.log.rebuild import Request
@@ -132,7 +133,9 @@ class ChatEncoder:
 
 def _response_format(config: CallConfig) -> Object | None:
     schema = config.output_schema
-    return None if schema is None else {"type": "json_schema", "json_schema": answer_format(schema)}
+    return (
+        None if schema is UNSET else {"type": "json_schema", "json_schema": answer_format(schema)}
+    )
 
 
 def _tool_settings(config: CallConfig) -> Object:

@@ -13,6 +13,7 @@ from typing import TypedDict
 import attrs
 import msgspec
 import trio
+from msgspec import UNSET
 
 from trioloop.chunks import Chunk
 from trioloop.errors import InvalidInputError, ModelFailure
@@ -24,6 +25,7 @@ from trioloop.models.failures import failure_of_reply, request_id_of
 from trioloop.models.transport import Reply, Transport
 from trioloop.ports import Capabilities, RetryPolicy
 
+_OPEN = (None, UNSET)  # what a request leaves to its adapter's defaults
 _TRAILING_S = 5  # how long usage and the mark of the end may take, once the finish is told
 
 
@@ -92,7 +94,7 @@ class HttpModel(ABC):
         open_settings = {
             name: value
             for name, value in self._settings.items()
-            if name != "extra" and getattr(config, name) is None
+            if name != "extra" and getattr(config, name) in _OPEN
         }
         extra = self._settings.get("extra", {}) | config.extra
         return ModelCall(self, msgspec.structs.replace(config, **open_settings, extra=extra))

@@ -8,7 +8,7 @@ goes back too, since one without the other is refused.
 from collections.abc import Iterator, Sequence
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from trioloop.events import CallConfig, ToolDeclaration
 from trioloop.log.rebuild import Request
@@ -187,7 +187,7 @@ def _parts(content: Sequence[Block]) -> Iterator[Object]:
 
 def _text_settings(config: CallConfig) -> Object | None:
     schema = config.output_schema
-    return None if schema is None else {"format": {"type": "json_schema"} | answer_format(schema)}
+    return None if schema is UNSET else {"format": {"type": "json_schema"} | answer_format(schema)}
 
 
 def _tool_settings(config: CallConfig) -> Object:
