@@ -8,7 +8,14 @@ in `trioloop.messages`, models in `trioloop.models`, hooks in `trioloop.hooks`, 
 from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Notification, Settled
 from trioloop.chunks import Usage
-from trioloop.errors import InvalidInputError, ModelFailure, StoreError, ToolError, TrioloopError
+from trioloop.errors import (
+    AgentDisposedError,
+    InvalidInputError,
+    ModelFailure,
+    StoreError,
+    ToolError,
+    TrioloopError,
+)
 from trioloop.events import CallConfig, Event, EventData, event
 from trioloop.handles import AgentHandle, SessionHandle
 from trioloop.hooks.points import Hooks
@@ -34,13 +41,16 @@ from trioloop.store import (
     import_session,
     read_session,
 )
+from trioloop.stream.assemble import Assembled
 from trioloop.tools import Tool, ToolConditionContext, ToolContext, tool
 
 from . import events, messages
 
 __all__ = [
     "Agent",
+    "AgentDisposedError",
     "AgentHandle",
+    "Assembled",
     "ByteEstimator",
     "CallConfig",
     "CallId",

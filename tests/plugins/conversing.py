@@ -1,8 +1,8 @@
 """Conversations to make room in: drawn ones, and ones of what providers really sent."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -13,8 +13,9 @@ from trioloop.chunks import Chunk
 from trioloop.events import CallConfig
 from trioloop.hooks import Next, PostExecution, PostPolicy, Replace
 from trioloop.messages import AssistantMessage, Message, ToolResultMessage, text_of
+from trioloop.models.scripted import Entry
 from trioloop.ports import Capabilities, ChunkStream, RetryPolicy
-from trioloop.testing import Answer, Text, ToolCall
+from trioloop.testing import Answer, ScriptedModel, Text, ToolCall
 
 Turns: TypeAlias = list[list[list[int]]]
 """Turns of steps of calls: how many characters each result has."""
@@ -47,6 +48,33 @@ async def converse(runtime: Runtime, turns: int) -> Agent:
     for number in range(turns):
         await agent.ask(f"question {number}")
     return agent
+
+
+class Summarising(ScriptedModel):
+    """A scripted model that answers asides, which its script knows nothing of, with summaries.
+
+    Attributes:
+        summaries: what it answers them with, in order; then always the same.
+        asides: the requests for them.
+    """
+
+    def __init__(self, script: Iterable[Entry], *summaries: Entry, **options: Any) -> None:
+        super().__init__(self._next, **options)
+        self.asides: list[Request] = []
+        self.summaries = list(summaries)
+        self._entries = iter(script)
+
+    @property
+    def steps(self) -> list[Request]:
+        """The requests of the conversation itself."""
+        return [request for request in self.requests if request not in self.asides]
+
+    def _next(self, request: Request) -> Entry:
+        if getattr(request.history[-1], "source", "") != "compaction":
+            return next(self._entries)
+        self.asides.append(request)
+        summary: Entry = self.summaries.pop(0) if self.summaries else Text("What was said.")
+        return Answer([summary], usage=None) if isinstance(summary, Text) else summary
 
 
 def nodes(agent: Agent) -> list[tuple[int, Message]]:

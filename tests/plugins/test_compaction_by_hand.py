@@ -1,0 +1,82 @@
+"""`agent.compact()`: between turns, and all that the model has answered. CMP-19, 24."""
+
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.agent.reading import facts, said
+from tests.plugins.compacting import LONG, SUMMARY, opened, outcomes
+from tests.plugins.conversing import (
+    Summarising,
+    converse,
+    nodes,
+    script,
+)
+from trioloop.errors import AgentBusyError, ModelFailure
+from trioloop.hooks import Next, PreStep
+from trioloop.plugins.compaction import (
+    CompactionSummarised,
+)
+from trioloop.testing import Fail, Stall, Text, Wait
+
+
+async def test_by_hand_all_that_was_answered_is_summarised() -> None:
+    model = Summarising([*script([[LONG], []]), Text("end")])
+    async with opened(model) as runtime:
+        agent = await converse(runtime, 2)
+        assert await agent.compact("the names")
+        assert said(model.asides[0])[-1].endswith("Above all, keep this: the names")
+        assert not await agent.compact()
+        await agent.ask("more?")
+        assert said(model.steps[-1]) == [SUMMARY, "U more?"]
+
+
+async def test_what_is_sent_meanwhile_waits_its_turn(autojump_clock: MockClock) -> None:
+    model = Summarising([*script([[LONG]]), Text("end")], [Wait(1), Text("short")])
+    async with opened(model) as runtime:
+        agent = await converse(runtime, 1)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(agent.compact)
+            await trio.sleep(0.5)
+            agent.inject("context")
+            assert len(agent.session.state.inbox) == 1
+            settled = await agent.ask("more?")
+        assert settled.text == "end"
+        assert said(model.steps[-1])[0].endswith("short")
+
+
+async def test_a_failure_by_hand_is_raised() -> None:
+    model = Summarising(script([[LONG]]), Fail("SERVER"))
+    async with opened(model) as runtime:
+        agent = await converse(runtime, 1)
+        with pytest.raises(ModelFailure):
+            await agent.compact()
+        assert outcomes(agent) == ["failed"]
+
+
+async def test_an_agent_cannot_wait_for_it_in_its_own_turn() -> None:
+    model = Summarising(script([[LONG]]))
+    async with opened(model) as runtime:
+
+        @runtime.hooks.pre_step
+        async def inside(step: PreStep, next: Next[Any]) -> Any:
+            with pytest.raises(AgentBusyError):
+                await runtime.agents[step.agent.name].compact()
+            return await next()
+
+        await converse(runtime, 1)
+
+
+async def test_cancelled_it_has_changed_nothing(autojump_clock: MockClock) -> None:
+    model = Summarising(script([[LONG]]), [Text("half"), Stall()])
+    async with opened(model) as runtime:
+        agent = await converse(runtime, 1)
+        before = nodes(agent)
+        with trio.move_on_after(1) as scope:
+            await agent.compact()
+        assert scope.cancelled_caught
+        assert nodes(agent) == before
+        assert outcomes(agent) == ["cancelled"]
+        assert facts(agent, CompactionSummarised) == []
