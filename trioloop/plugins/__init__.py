@@ -6,8 +6,18 @@ Each is an async context manager over a runtime: `open_runtime(plugins=[retry])`
 
 from trioloop.plugins.approval import Approvals
 from trioloop.plugins.compaction import compaction
+from trioloop.plugins.limits import Budget, Price, limits
 from trioloop.plugins.pruning import pruning
 from trioloop.plugins.retry import retry
 from trioloop.plugins.spill import spill
 
-__all__ = ["Approvals", "compaction", "pruning", "retry", "spill"]
+__all__ = [
+    "Approvals",
+    "Budget",
+    "Price",
+    "compaction",
+    "limits",
+    "pruning",
+    "retry",
+    "spill",
+]

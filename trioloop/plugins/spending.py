@@ -1,0 +1,319 @@
+"""What an agent has spent, folded from its log: steps, calls, tokens, money, seconds.
+
+What follows from it is in `limits`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias
+
+import attrs
+
+from trioloop import (
+    Agent,
+    AgentHandle,
+    Event,
+    EventData,
+    Fold,
+    InvalidInputError,
+    Runtime,
+    SessionHandle,
+    SessionId,
+    Usage,
+    events,
+)
+
+Answered: TypeAlias = (
+    events.AssistantMessageLogged | events.AssistantAttemptLogged | events.AsideEnded
+)
+What: TypeAlias = Literal["steps", "calls", "tokens", "money", "seconds"]
+HAND_OVER = "limits/"
+"""How the source of a message begins that grants a last step."""
+
+_WHAT: tuple[What, ...] = ("steps", "calls", "tokens", "money", "seconds")
+
+
+def _is_limit(_: object, field: "attrs.Attribute[Any]", value: float | None) -> None:
+    if value is not None and (isinstance(value, bool) or not value > 0):
+        raise InvalidInputError(f"{field.name} must be greater than 0, not {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class Budget:
+    """How much may be spent. None: as much as it takes.
+
+    Attributes:
+        steps: model requests, retries not counted.
+        calls: tool calls, those of programs included.
+        tokens: of all attempts, prompt and answer, as far as providers tell.
+        money: the price of those tokens.
+        seconds: while turns are open.
+
+    Raises:
+        InvalidInputError: one of them isn't greater than 0.
+    """
+
+    steps: int | None = attrs.field(default=None, validator=_is_limit)
+    calls: int | None = attrs.field(default=None, validator=_is_limit)
+    tokens: int | None = attrs.field(default=None, validator=_is_limit)
+    money: float | None = attrs.field(default=None, validator=_is_limit)
+    seconds: float | None = attrs.field(default=None, validator=_is_limit)
+
+    def reached(self, spent: "Spent") -> Iterator[tuple[What, float, float]]:
+        """What has been spent as far as it may be: which, the limit, and how much it was."""
+        for what in _WHAT:
+            limit, used = getattr(self, what), getattr(spent, what)
+            if limit is not None and used >= limit:
+                yield what, limit, used
+
+
+@attrs.frozen(kw_only=True)
+class Price:
+    """What a model's tokens cost, in the application's currency, per million.
+
+    Attributes:
+        input: of the prompt.
+        output: of the answer, reasoning included.
+        cached_input: of what the provider had cached of the prompt; None: as `input`.
+    """
+
+    input: float
+    output: float
+    cached_input: float | None = None
+
+    def of(self, usage: Usage) -> float:
+        """The price of some tokens; what the provider didn't tell costs nothing."""
+        cached = usage.cached_input_tokens or 0
+        fresh = (usage.input_tokens or 0) - cached
+        cached_price = self.input if self.cached_input is None else self.cached_input
+        output = (usage.output_tokens or 0) * self.output
+        return (fresh * self.input + cached * cached_price + output) / 1_000_000
+
+
+Prices: TypeAlias = Mapping[str, Price]
+"""By the model's name, or `provider/model`, which goes before it."""
+
+
+def price_of(prices: Prices, provider: str, model: str) -> Price | None:
+    """The price of a model; None: nobody gave one."""
+    return prices.get(f"{provider}/{model}") or prices.get(model)
+
+
+@attrs.frozen(kw_only=True)
+class Spent:
+    """How much was spent, in the units of a `Budget`."""
+
+    steps: int = 0
+    calls: int = 0
+    tokens: int = 0
+    money: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Spent") -> "Spent":
+        """The sum of both."""
+        return Spent(**{what: getattr(self, what) + getattr(other, what) for what in _WHAT})
+
+    def __sub__(self, other: "Spent") -> "Spent":
+        """What is left without the other."""
+        return Spent(**{what: getattr(self, what) - getattr(other, what) for what in _WHAT})
+
+
+@attrs.frozen
+class Account:
+    """What a session has spent so far.
+
+    Attributes:
+        session: all of it.
+        turn: since the chain of turns began that is open, or was the last.
+        since: Unix milliseconds at which the open turn began; None: none is open.
+        until: Unix milliseconds of the last event that tells of work.
+        model: provider and model that are asked.
+        children: the sessions that it has delegated work to.
+        granted: the sources of the messages that granted a last step.
+        last_step: the step that such a message joined last, as turn and number.
+        step: the open, or the last, step of all, as turn and number.
+    """
+
+    session: Spent = Spent()
+    turn: Spent = Spent()
+    since: int | None = None
+    until: int = 0
+    model: tuple[str, str] = ("", "")
+    children: frozenset[str] = frozenset()
+    granted: frozenset[str] = frozenset()
+    last_step: tuple[int, int] = (0, 0)
+    step: tuple[int, int] = (0, 0)
+
+    def at(self, time: int) -> "Account":
+        """The account at a time, with what the open turn has taken of it."""
+        if self.since is None:
+            return self
+        return self.spending(seconds=max(time - self.since, 0) / 1000)
+
+    def spending(
+        self,
+        *,
+        steps: int = 0,
+        calls: int = 0,
+        tokens: int = 0,
+        money: float = 0,
+        seconds: float = 0,
+    ) -> "Account":
+        """The account behind some more spending."""
+        more = Spent(steps=steps, calls=calls, tokens=tokens, money=money, seconds=seconds)
+        return attrs.evolve(self, session=self.session + more, turn=self.turn + more)
+
+
+def accounts(prices: Prices) -> Fold[Account]:
+    """The fold that gives a session's account."""
+
+    def step(account: Account, event: Event) -> Account:
+        change = _CHANGES.get(type(event.data))
+        return account if change is None else change(account, event.data, event.time, prices)
+
+    return Fold(Account, step)
+
+
+Change: TypeAlias = Callable[[Account, Any, int, Prices], Account]  # of its own class of events
+
+
+def _begun(account: Account, data: events.TurnStarted, time: int, _: Prices) -> Account:
+    account = attrs.evolve(account, since=time, until=time)
+    if data.retry_of is not None:
+        return account
+    kept = frozenset(one for one in account.granted if not one.startswith(f"{HAND_OVER}turn/"))
+    return attrs.evolve(account, turn=Spent(), granted=kept)
+
+
+def _ended(account: Account, data: events.TurnEnded, time: int, _: Prices) -> Account:
+    """The account behind a turn. How long a dead process lay still is nobody's time."""
+    until = account.until if data.reason == "interrupted" else time
+    return attrs.evolve(account.at(until), since=None)
+
+
+def _stepped(account: Account, data: events.StepStarted, time: int, _: Prices) -> Account:
+    return attrs.evolve(account, step=(data.turn, data.step), until=time).spending(steps=1)
+
+
+def _called(account: Account, data: EventData, time: int, _: Prices) -> Account:
+    return attrs.evolve(account, until=time).spending(calls=1)
+
+
+def _asks(account: Account, data: events.RequestContextLogged, time: int, _: Prices) -> Account:
+    return attrs.evolve(account, model=(data.provider, data.model))
+
+
+def _used(account: Account, data: Answered, time: int, prices: Prices) -> Account:
+    account, usage = attrs.evolve(account, until=time), data.usage
+    if usage is None:
+        return account
+    price = price_of(prices, *account.model)
+    return account.spending(
+        tokens=(usage.input_tokens or 0) + (usage.output_tokens or 0),
+        money=0 if price is None else price.of(usage),
+    )
+
+
+def _joined(account: Account, data: events.UserMessageLogged, time: int, _: Prices) -> Account:
+    source = data.message.source
+    if not source.startswith(HAND_OVER):
+        return account
+    return attrs.evolve(account, granted=account.granted | {source}, last_step=account.step)
+
+
+def _delegated(account: Account, data: events.AgentDelegated, time: int, _: Prices) -> Account:
+    return attrs.evolve(account, children=account.children | {data.child})
+
+
+_CHANGES: Mapping[type[EventData], Change] = {
+    events.TurnStarted: _begun,
+    events.TurnEnded: _ended,
+    events.StepStarted: _stepped,
+    events.ToolCallStarted: _called,
+    events.NestedCallStarted: _called,
+    events.RequestContextLogged: _asks,
+    events.AssistantMessageLogged: _used,
+    events.AssistantAttemptLogged: _used,
+    events.AsideEnded: _used,
+    events.UserMessageLogged: _joined,
+    events.AgentDelegated: _delegated,
+}
+
+
+# Trees of agents
+
+
+@attrs.define
+class _Branch:
+    """What the children of a session have spent that don't work any more."""
+
+    counted: dict[str, Spent] = attrs.Factory(dict)
+    total: Spent = Spent()
+
+
+class Tree:
+    """What trees of agents have spent: of an agent, its children and theirs.
+
+    A child that works is asked each time; one that doesn't has its log read once.
+
+    Args:
+        runtime: whose agents.
+        fold: gives accounts.
+    """
+
+    def __init__(self, runtime: Runtime, fold: Fold[Account]) -> None:
+        self._runtime = runtime
+        self._fold = fold
+        self._branches: dict[str, _Branch] = {}
+
+    async def spent(self, agent: AgentHandle) -> Spent:
+        """What the tree of an agent's root has spent; its seconds are the root's.
+
+        A checkpoint where the log of a child is read.
+        """
+        live = self._runtime.agents
+        root = agent.session
+        while (parent := _parent(root)) is not None and parent in live:
+            root = live[parent].session
+        account = root.folded(self._fold).at(root.state.time)
+        whole = await self._with_children(root.name, account, live)
+        return attrs.evolve(whole, seconds=account.session.seconds)
+
+    async def _with_children(self, name: str, account: Account, live: "Live") -> Spent:
+        if not account.children:
+            return account.session
+        branch = self._branches.setdefault(name, _Branch())
+        for child in branch.counted.keys() & live.keys():  # it goes on
+            branch.total -= branch.counted.pop(child)
+        working = Spent()
+        for child in account.children - branch.counted.keys():
+            spent = await self._with_children(child, await self._account(child, live), live)
+            if child in live:
+                working += spent
+            elif child not in branch.counted:  # by another step, meanwhile
+                branch.counted[child] = spent
+                branch.total += spent
+        return account.session + branch.total + working
+
+    async def _account(self, name: str, live: "Live") -> Account:
+        agent = live.get(SessionId(name))
+        if agent is not None:
+            return agent.session.folded(self._fold)
+        try:
+            return self._fold(await self._runtime.events_of(name))
+        except LookupError:  # it died before its first event was durable
+            return Account()
+
+    def forget(self, name: str) -> None:
+        """Keep nothing of a tree whose root doesn't work any more."""
+        for child in self._branches.pop(name, _Branch()).counted:
+            self.forget(child)
+
+
+Live: TypeAlias = Mapping[SessionId, Agent]
+
+
+def _parent(session: SessionHandle) -> SessionId | None:
+    opened = session.state.session
+    if opened is None or opened.parent is None or opened.fork_seq is not None:
+        return None
+    return SessionId(opened.parent)
