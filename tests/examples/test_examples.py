@@ -62,3 +62,11 @@ def test_every_example_has_a_test() -> None:
     tested = Path(__file__).read_text()
     examples = [path.name for path in (ROOT / "examples").glob("*.py")]
     assert [name for name in examples if f'"{name}"' not in tested] == []
+
+
+def test_plan_first_acts_only_once_its_plan_is_approved() -> None:
+    told = run_example("plan_first.py")
+    assert "'throw everything away' is careless" in told
+    assert re.findall(r"event \d+: (\S+)", told) == [
+        *("planning", "TOOL_DENIED", "TOOL_DENIED", "fine", "acting", "fine")
+    ]

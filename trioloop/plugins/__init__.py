@@ -7,6 +7,7 @@ Each is an async context manager over a runtime: `open_runtime(plugins=[retry])`
 from trioloop.plugins.approval import Approvals
 from trioloop.plugins.compaction import compaction
 from trioloop.plugins.limits import Budget, Price, limits
+from trioloop.plugins.plan_mode import plan_mode
 from trioloop.plugins.pruning import pruning
 from trioloop.plugins.retry import retry
 from trioloop.plugins.spill import spill
@@ -17,6 +18,7 @@ __all__ = [
     "Price",
     "compaction",
     "limits",
+    "plan_mode",
     "pruning",
     "retry",
     "spill",
