@@ -54,6 +54,7 @@ class StoreWriter:
         self._failure: StoreFailedError | None = None
         self._scope = trio.CancelScope(shield=True)  # ends when closed, by close_s at the latest
         self._wake = trio.Event()
+        self._pause = trio.CancelScope()  # in which it waits until something is due
         self._gathering: trio.Event | None = None  # the end of the next batch
         self._committing: trio.Event | None = None  # the end of the batch in its commit
 
@@ -113,7 +114,7 @@ class StoreWriter:
         """A journal has something new."""
         if not self._dirty:
             self._dirty_since = trio.current_time()
-            self._wake.set()
+            self._pause.deadline = self._due
         self._dirty[journal] = None
         self._notes += 1
 
@@ -155,13 +156,15 @@ class StoreWriter:
 
     # The task
 
+    @property
+    def _due(self) -> float:
+        """When the oldest event has waited long enough."""
+        return self._dirty_since + self._limits.commit_age_s
+
     async def _until_due(self) -> None:
-        while not (self._demanded or self._closing):
-            due = self._dirty_since + self._limits.commit_age_s
-            if trio.current_time() >= due:
-                return
+        if not (self._demanded or self._closing):
             self._wake = trio.Event()
-            with trio.CancelScope(deadline=due):
+            with trio.CancelScope(deadline=self._due) as self._pause:
                 await self._wake.wait()
 
     async def _until_quiet(self) -> None:
