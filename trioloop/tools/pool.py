@@ -173,9 +173,9 @@ class _Pool:
         fault = self._fault or first_of(stopped, KeyboardInterrupt)
         if fault is not None:
             raise fault
-        if stopped is not None and first_of(stopped, trio.Cancelled) is not None:
-            await trio.lowlevel.checkpoint_if_cancelled()
-            raise stopped
+        cancelled = first_of(stopped, trio.Cancelled)
+        if cancelled is not None:
+            raise cancelled
         # What else may have come is Trio's word about a nursery that a body left open: that body's
         # call has been told.
 
