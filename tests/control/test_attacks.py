@@ -222,6 +222,18 @@ def test_each_kind_of_bad_frame_has_its_close_code(
         assert close_code(attacker) == code
 
 
+@pytest.mark.parametrize(
+    ("sent", "opcode"), [(request("agent/status", agent="bystander"), 1), (frame(3, b"odd"), 8)]
+)
+def test_what_comes_in_one_packet_with_the_request_is_not_forgotten(
+    attacked: Target, sent: bytes, opcode: int
+) -> None:
+    with attacked.connect() as attacker:
+        attacker.sendall(attacked.upgrade() + sent)
+        assert b" 101 " in read_head(attacker)
+        assert read_frame(attacker)[0] == opcode
+
+
 def test_a_flood_is_told_once_before_it_is_cut(attacked: Target) -> None:
     with attacked.open() as attacker:
         attacker.sendall(request("agent/status", agent="bystander") * 101)

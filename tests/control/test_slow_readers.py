@@ -11,8 +11,7 @@ from tests.control.raw_client import raw_connection
 from tests.control.serving import served
 from trioloop.agent.notifications import StreamChunks
 from trioloop.control import ControlLimits, connect
-from trioloop.control.encoded import EncodedEvents
-from trioloop.control.subscriptions import Subscription
+from trioloop.control.subscriptions import Audience, Subscription
 from trioloop.control.voice import Cursor, TooSlowError, Voice
 from trioloop.events import Event
 from trioloop.ids import SessionId
@@ -115,8 +114,8 @@ async def test_deltas_are_merged_for_a_reader_that_lags_and_events_are_not(
         subscription = Subscription(1, agent)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(lambda: voice.write(send, send_s=10, close_s=2))
-            encoded = EncodedEvents(frame_bytes_max=100_000)
-            nursery.start_soon(lambda: subscription.tell(voice, encoded, -1, live=True))
+            audience = Audience(ControlLimits())
+            nursery.start_soon(lambda: subscription.tell(voice, audience, -1, live=True))
             agent.followup("go")
             await over.wait()
             nursery.cancel_scope.cancel()

@@ -182,6 +182,7 @@ async def accepted(
             receive_buffer_size=_RECEIVE_BYTES,
         )
         socket = await request.accept()
+        passage.answered()
         try:
             yield Connection(socket, passage, limits.close_s)
         finally:

@@ -43,6 +43,8 @@ class ControlLimits:
         messages_per_s_max: messages, and pings, a second, once that burst is used up.
         subscriptions_max: subscriptions of one connection.
         waiting_commands_max: commands of one connection that take their time, at once.
+        live_frames_per_s_max: frames with streamed chunks a second, of all connections together;
+            beyond it those of each reader are merged.
         frame_bytes_max: size of an event that is sent whole; of a larger one its size is told, and
             it is fetched in parts.
         page_bytes_max: size of one page of events.
@@ -66,6 +68,7 @@ class ControlLimits:
     messages_per_s_max: int = _count(20)
     subscriptions_max: int = _count(32)
     waiting_commands_max: int = _count(8)
+    live_frames_per_s_max: int = _count(2_000)
     frame_bytes_max: int = _count(512 * 1024)
     page_bytes_max: int = _count(256 * 1024)
     send_s: float = _seconds(10)

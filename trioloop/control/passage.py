@@ -45,11 +45,21 @@ class Passage(trio.abc.Stream):
         self.last_words: Callable[[], bytes] = bytes
         self._stream = stream
         self._front = front
+        self._answered = trio.Event()
+        if not front:
+            self._answered.set()
         self._behind = behind
         self._meter = meter
         self._on_refusal = on_refusal
         self._linger_s = linger_s
         self._closing = False
+
+    def answered(self) -> None:
+        """The library has answered the request in front; what came behind it may pass. Synchronous.
+
+        Before that it would put those bytes away and forget them until more come.
+        """
+        self._answered.set()
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """What came, as far as it may pass. A checkpoint."""
@@ -57,6 +67,7 @@ class Passage(trio.abc.Stream):
             front, self._front = self._front, b""
             await trio.lowlevel.checkpoint()
             return front
+        await self._answered.wait()
         data, self._behind = self._behind, b""
         data = data or await self._received()
         refusal = self._meter.see(data) if self._meter is not None and data else None

@@ -209,7 +209,7 @@ class Requests:
     async def _tell(self, subscription: Subscription, asked: parameters.Subscribe) -> None:
         await subscription.tell(
             self._voice,
-            self._service.encoded,
+            self._service.audience,
             asked.after,
             live=asked.live,
         )

@@ -16,7 +16,6 @@ import trio
 from trioloop.control.address import Listen, read_listen
 from trioloop.control.bodies import Bodies
 from trioloop.control.door import House
-from trioloop.control.encoded import EncodedEvents
 from trioloop.control.entrance import Entrance
 from trioloop.control.layers import own_layers_off
 from trioloop.control.limits import ControlLimits
@@ -24,6 +23,7 @@ from trioloop.control.listening import listeners
 from trioloop.control.pages import pages
 from trioloop.control.remembered import Remembered
 from trioloop.control.service import Service
+from trioloop.control.subscriptions import Audience
 from trioloop.control.tokens import Tokens
 from trioloop.errors import InvalidInputError
 from trioloop.plugins.approval import Approvals
@@ -104,7 +104,7 @@ async def serve(
         approvals=approver if isinstance(approver, Approvals) else None,
         bodies=Bodies(runtime),
         remembered=Remembered(limits.commands_remembered_max),
-        encoded=EncodedEvents(limits.frame_bytes_max),
+        audience=Audience(limits),
     )
     sockets = await listeners(where)
     try:
@@ -119,6 +119,7 @@ async def serve(
         entrance = Entrance(service, house, tls)
         with own_layers_off(), service.watching(), known.observe(entrance.revoked):
             async with trio.open_nursery() as nursery:
+                nursery.start_soon(service.audience.pace.beat)
                 for socket in sockets:
                     nursery.start_soon(_accept, socket, entrance, nursery)
                 try:

@@ -10,11 +10,11 @@ from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Notification
 from trioloop.control.bodies import Bodies
 from trioloop.control.changes import Changed, Changes
-from trioloop.control.encoded import EncodedEvents
 from trioloop.control.faults import WireError
 from trioloop.control.limits import ControlLimits
 from trioloop.control.remembered import Remembered
 from trioloop.control.results import AgentState, Approval, OpenTurn, RuntimeState
+from trioloop.control.subscriptions import Audience
 from trioloop.errors import SessionExistsError, SessionLockedError
 from trioloop.events import SessionOpened
 from trioloop.ids import SessionId, session_id
@@ -34,7 +34,7 @@ class Service:
         approvals: the open questions; None: the runtime asks nobody.
         bodies: the running tool bodies.
         remembered: the outcomes of commands that may come again.
-        encoded: the events that were told last.
+        audience: what its subscriptions share.
         changes: of agents and questions.
     """
 
@@ -43,7 +43,7 @@ class Service:
     approvals: Approvals | None
     bodies: Bodies
     remembered: Remembered
-    encoded: EncodedEvents
+    audience: Audience
     changes: Changes = attrs.field(factory=Changes)
 
     @contextmanager

@@ -1,22 +1,36 @@
 """A client's subscriptions: cursors into logs, and the live facts beside them."""
 
-from contextlib import suppress
-
 import attrs
 import msgspec
 import trio
 from msgspec import Raw
 
 from trioloop.agent.agent import Agent
-from trioloop.agent.notifications import Notification
+from trioloop.agent.notifications import Notification, StreamChunks
 from trioloop.control.encoded import Encoded, EncodedEvents
+from trioloop.control.haste import Haste
+from trioloop.control.limits import ControlLimits
+from trioloop.control.pace import Pace
 from trioloop.control.protocol import encode_notification
 from trioloop.control.results import AgentNotification, SessionEnd, SessionEvent
 from trioloop.control.voice import Cursor, Voice
-from trioloop.errors import StoreError
 
-_HASTE_S = 0.1  # events within it share a commit
 _encode = msgspec.json.Encoder().encode
+
+
+class Audience:
+    """What the subscriptions of an endpoint share, so that many cost agents no more than a few.
+
+    Attributes:
+        encoded: the events that were told last.
+        pace: turns for live frames.
+        haste: what makes events durable soon.
+    """
+
+    def __init__(self, limits: ControlLimits) -> None:
+        self.encoded = EncodedEvents(limits.frame_bytes_max)
+        self.pace = Pace(limits.live_frames_per_s_max)
+        self.haste = Haste()
 
 
 @attrs.define(eq=False)
@@ -33,23 +47,23 @@ class Subscription:
     agent: Agent
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
 
-    async def tell(self, voice: Voice, encoded: EncodedEvents, after: int, *, live: bool) -> None:
+    async def tell(self, voice: Voice, audience: Audience, after: int, *, live: bool) -> None:
         """Say each durable event after a cursor, then those to come, until the session closes.
 
         Args:
             voice: where it is said.
-            encoded: the events as they are told.
+            audience: to whom this client belongs.
             after: the seq of the last event that the client has.
             live: say what happens now, too; chunks gather while the client reads something else.
         """
         with self.scope:
             async with trio.open_nursery() as nursery:
                 if live:
-                    nursery.start_soon(self._tell_live, voice)
-                    nursery.start_soon(self._hasten)
+                    nursery.start_soon(self._tell_live, voice, audience.pace)
+                    nursery.start_soon(audience.haste.hurry, self.agent)
                 async with self.agent.session.subscribe(after, durable=True) as events:
                     async for event in events:
-                        frame = self._frame(encoded.of(self.agent.name, event))
+                        frame = self._frame(audience.encoded.of(self.agent.name, event))
                         await voice.say(frame, Cursor(self.agent.name, event.seq))
                 nursery.cancel_scope.cancel()
             end = SessionEnd(subscription=self.number)
@@ -59,19 +73,11 @@ class Subscription:
         event = SessionEvent(subscription=self.number, event=told.whole, large=told.large)
         return encode_notification("session/event", event)
 
-    async def _hasten(self) -> None:
-        """Let what is appended become durable soon, since somebody looks on."""
-        session = self.agent.session
-        with suppress(StoreError):  # the agent's own turn tells of it
-            async with session.subscribe(session.durable_seq) as events:
-                async for event in events:
-                    if event.seq > session.durable_seq:
-                        await trio.sleep(_HASTE_S)
-                        await session.checkpoint()
-
-    async def _tell_live(self, voice: Voice) -> None:
+    async def _tell_live(self, voice: Voice, pace: Pace) -> None:
         async with self.agent.watch(whole_attempt=True) as feed:
             async for notification in feed:
+                if isinstance(notification, StreamChunks):
+                    await pace.turn()
                 await voice.say(self._live_frame(notification))
 
     def _live_frame(self, notification: Notification) -> str:
