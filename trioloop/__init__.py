@@ -15,6 +15,7 @@ from trioloop.errors import (
     StoreError,
     ToolError,
     TrioloopError,
+    UnknownSessionError,
 )
 from trioloop.events import CallConfig, Event, EventData, event
 from trioloop.handles import AgentHandle, SessionHandle
@@ -84,6 +85,7 @@ __all__ = [
     "ToolError",
     "ToolOutcome",
     "TrioloopError",
+    "UnknownSessionError",
     "Usage",
     "UserMessage",
     "check",

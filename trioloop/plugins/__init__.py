@@ -11,10 +11,12 @@ from trioloop.plugins.plan_mode import plan_mode
 from trioloop.plugins.pruning import pruning
 from trioloop.plugins.retry import retry
 from trioloop.plugins.spill import spill
+from trioloop.plugins.subagents import Delegate, subagents
 
 __all__ = [
     "Approvals",
     "Budget",
+    "Delegate",
     "Price",
     "compaction",
     "limits",
@@ -22,4 +24,5 @@ __all__ = [
     "pruning",
     "retry",
     "spill",
+    "subagents",
 ]

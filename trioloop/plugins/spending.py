@@ -18,6 +18,7 @@ from trioloop import (
     Runtime,
     SessionHandle,
     SessionId,
+    UnknownSessionError,
     Usage,
     events,
 )
@@ -300,7 +301,7 @@ class Tree:
             return agent.session.folded(self._fold)
         try:
             return self._fold(await self._runtime.events_of(name))
-        except LookupError:  # it died before its first event was durable
+        except UnknownSessionError:  # it died before its first event was durable
             return Account()
 
     def forget(self, name: str) -> None:

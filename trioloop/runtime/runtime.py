@@ -81,6 +81,7 @@ class Runtime:
         self.faults: list[BaseException] = []
         self._agents: dict[SessionId, Agent] = {}
         self._opening: set[SessionId] = set()
+        self._children: set[SessionId] = set()  # those of the agents that work for a call
         self._closed = False
         self._closing = closing
         self._config = config
@@ -286,6 +287,8 @@ class Runtime:
             self._check_open()
         agent = Agent(session, around or self._surroundings, settings or self._config, own_tools)
         self._agents[name] = agent
+        if around is not None:
+            self._children.add(name)
         self.notifications.send(Created(name))
         return agent
 
@@ -360,6 +363,7 @@ class Runtime:
 
     def _forget(self, name: SessionId) -> None:
         self._agents.pop(name, None)
+        self._children.discard(name)
 
     def _fault(self, name: SessionId, error: BaseException) -> None:
         error.add_note(f"a fault of trioloop's own, in the driver of {name!r}; please report it")
@@ -373,8 +377,8 @@ class Runtime:
         """Dispose of every agent; the nursery waits for them."""
         self._closed = True
         self._closing.begin()
-        for agent in self._agents.values():
-            agent.begin_disposal(cause)
+        for name, agent in self._agents.items():
+            agent.begin_disposal(PARENT_ENDED if name in self._children else cause)
 
 
 def _registry(tools: Iterable[Tool | Function]) -> ToolRegistry | None:
