@@ -2,8 +2,9 @@
 
 Each session appends one event and waits until it is durable, over and over; the baseline writes and
 syncs a file as often with as many bytes, one after the other, so that what is below 1 is what
-sessions save by sharing commits. Loading reads from the file, verifies every byte, decodes, and
-checks the grammar; the baseline is `json.loads` of the same rows.
+sessions save by sharing commits. Loading takes up an agent on a stored session: every byte is read
+and verified, the grammar is checked, the state folded; the baseline is `json.loads` of the same
+rows. What is in memory then, and was at most meanwhile, is beside it.
 """
 
 import itertools
@@ -113,7 +114,7 @@ async def _long_session(path: Path, events: int) -> None:
     calls = calls_of("noop", CALLS_A_STEP)
     turn = [calls] * 20 + [DONE]
     answers = itertools.cycle(turn)
-    tool = trioloop.tool(effects="read-only", description="Does nothing.")(_noop)
+    tool = trioloop.tool(name="noop", effects="read-only", description="Does nothing.")(_noop)
     async with trioloop.open_runtime(
         model=PreparedModel(lambda request: next(answers)),
         tools=[tool],
@@ -133,14 +134,18 @@ async def _noop(index: int) -> int:
 async def _load(effort: Effort, path: Path) -> Figure:
     payloads = [row.payload for row in read_rows(path, "long")]
 
-    async def load() -> None:
-        trioloop.check(trioloop.read_session(path, "long"))
-
     async def decode() -> None:
         for payload in payloads:
             json.loads(payload)
 
-    timings = await alternate(timed(load), timed(decode), effort.runs)
+    async with _runtime(path) as runtime:
+
+        async def load() -> None:
+            agent = await runtime.resume_agent("long")
+            await agent.dispose()
+
+        timings = await alternate(timed(load), timed(decode), effort.runs)
+        held, most = await _mib_of_loading(runtime)
     return compared(
         NAME,
         f"load-{len(payloads)}",
@@ -148,19 +153,21 @@ async def _load(effort: Effort, path: Path) -> Figure:
         unit="ms",
         versus="json.loads",
         bytes_per_event=round(sum(map(len, payloads)) / len(payloads)),
-        mib_above_the_start=round(_mib_of_loading(path), 1),
+        mib_held=held,
+        mib_at_most=most,
     )
 
 
-def _mib_of_loading(path: Path) -> float:
-    """How much memory a loaded session takes, with all of its events decoded."""
+async def _mib_of_loading(runtime: trioloop.Runtime) -> tuple[float, float]:
+    """How much memory an agent on a stored session takes, and how much taking it up took."""
     tracemalloc.start()
     try:
-        events = trioloop.read_session(path, "long")
-        held, _ = tracemalloc.get_traced_memory()
-        return held / 2**20 if events else 0.0
+        agent = await runtime.resume_agent("long")
+        held, most = tracemalloc.get_traced_memory()
+        await agent.dispose()
     finally:
         tracemalloc.stop()
+    return round(held / 2**20, 1), round(most / 2**20, 1)
 
 
 async def _tail(effort: Effort, path: Path) -> Figure:

@@ -11,8 +11,8 @@ from bench.report import Figure, compared
 from bench.timing import Effort, alternate, timed
 from trioloop.events import CallConfig, ToolDeclaration
 from trioloop.ids import call_id, session_id
+from trioloop.log.history import History
 from trioloop.log.rebuild import Request
-from trioloop.log.surface import History
 from trioloop.messages import (
     AssistantMessage,
     Message,

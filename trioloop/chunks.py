@@ -43,21 +43,17 @@ class Usage(Struct, frozen=True):
     def __add__(self, other: "Usage") -> "Usage":
         """The sum of both; what one of them doesn't know is taken from the other."""
         return Usage(
-            *(_sum(mine, theirs) for mine, theirs in zip(self._all, other._all, strict=True))
-        )
-
-    @property
-    def _all(self) -> tuple[int | None, ...]:
-        return (
-            self.input_tokens,
-            self.cached_input_tokens,
-            self.output_tokens,
-            self.reasoning_tokens,
+            _sum(self.input_tokens, other.input_tokens),
+            _sum(self.cached_input_tokens, other.cached_input_tokens),
+            _sum(self.output_tokens, other.output_tokens),
+            _sum(self.reasoning_tokens, other.reasoning_tokens),
         )
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
-    return (one or 0) + (other or 0) if one is not None or other is not None else None
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
 class TextDelta(Struct, frozen=True, tag="text", tag_field="type", gc=False):

@@ -10,7 +10,6 @@ import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from itertools import islice
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -32,6 +31,8 @@ from trioloop.ids import SessionId
 from trioloop.log.fold import LogState, fold
 from trioloop.log.folding import Fold
 from trioloop.log.refusal import refuse
+from trioloop.log.rows import Events
+from trioloop.log.skeletons import fold_rows
 from trioloop.store.writer import Journal
 
 _ENDS_OF_ATTEMPTS = (AssistantMessageLogged, AssistantAttemptLogged, StepEnded)
@@ -90,7 +91,7 @@ class Session:
         self.closed = False
         self._clock = clock
         self._warn_at = warn_at
-        self._events: list[Event] = []
+        self._events = Events()
         self._journal: Journal | None = None
         self._holds_history = False
         self._released = False
@@ -98,14 +99,18 @@ class Session:
         self._delivery = _Delivery()
         self._folded: WeakKeyDictionary[Fold[Any], tuple[object, int]] | None = None
 
-    def load(self, events: Iterable[Event]) -> None:
+    def load(self, entries: Iterable[Event | bytes]) -> None:
         """Take the events that a store has, before anything is appended.
+
+        Args:
+            entries: events, or their rows, which stay rows until somebody asks for them.
 
         Raises:
             GrammarError: they are no valid log.
+            UnsupportedSessionError: an event has a type that nobody here declares (E5).
         """
-        self._events = list(events)
-        self.state = fold(self._events)
+        self._events = Events(entries)
+        self.state = fold_rows(self._events)
 
     def adopt(self, events: Iterable[Event]) -> None:
         """Begin with events that another log has, as this log's own: they go to the store, too.
@@ -148,7 +153,7 @@ class Session:
         known = self._folded.get(fold)
         state, seen = (fold.start(), 0) if known is None else (cast(StateT, known[0]), known[1])
         if seen < len(self._events):
-            state = fold.behind(state, islice(self._events, seen, None))
+            state = fold.behind(state, self._events[seen:])
             self._folded[fold] = (state, len(self._events))
         return state
 
@@ -215,7 +220,7 @@ class Session:
         if self._holds_history:
             self._keep_history(events)
         self._apply(events)
-        self._events += events
+        self._events.extend(events)
         if self._journal is not None:
             self._journal.append(payloads)
         if self._warn_at is not None and seq >= self._warn_at:

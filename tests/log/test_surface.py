@@ -23,7 +23,8 @@ from tests.log.writing import (
 from trioloop.errors import GrammarError
 from trioloop.events import SystemMessageLogged, ToolResultLogged
 from trioloop.log.fold import LogState, fold
-from trioloop.log.surface import REMOVED, History, Source
+from trioloop.log.history import History, Source
+from trioloop.log.surface import REMOVED
 from trioloop.messages import (
     AssistantMessage,
     Block,
@@ -79,7 +80,7 @@ def test_a_view_stays_as_it_was_while_its_list_grows() -> None:
 
 def test_a_view_is_a_sequence() -> None:
     messages = [user_message(str(number)) for number in range(5)]
-    view = History(Source(messages), 4)  # type: ignore[arg-type]
+    view = History(Source(list(messages), []), 4)
     assert list(view) == messages[:4]
     assert view[0] == messages[0]
     assert view[-1] == messages[3]

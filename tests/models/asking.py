@@ -9,8 +9,8 @@ from trioloop.chunks import Chunk, Frame
 from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig, ToolDeclaration
 from trioloop.ids import call_id, session_id
+from trioloop.log.history import History
 from trioloop.log.rebuild import Request
-from trioloop.log.surface import History
 from trioloop.messages import Message, SystemMessage, user_message
 from trioloop.ports import Model
 from trioloop.stream.assemble import Assembled, assemble

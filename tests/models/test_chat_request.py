@@ -11,8 +11,8 @@ from tests.models.asking import TEMPERATURE, make_request
 from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig
 from trioloop.ids import CallId, session_id
+from trioloop.log.history import History
 from trioloop.log.rebuild import Request
-from trioloop.log.surface import History
 from trioloop.messages import (
     AssistantMessage,
     ImageBlock,
@@ -237,7 +237,8 @@ class CountingList(list[Message]):
 def test_each_message_is_encoded_once_however_often_it_is_sent() -> None:
     one = encoder()
     history = History.of([user_message(str(number)) for number in range(50)])
-    messages = history.source.messages = CountingList(history.source.messages)
+    messages: CountingList = CountingList(history.source.whole())
+    history.source.messages = messages
     for length in range(1, 51):
         request = Request(
             config=CONFIG,

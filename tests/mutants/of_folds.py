@@ -291,7 +291,7 @@ FOLDS = (
         "a replacement changes views that were handed out",
         "G2",
         "trioloop/log/surface.py",
-        "        self._source = Source([message for _, message in nodes])\n",
+        "        self._source = Source(messages, seqs, self._source.read)\n",
         "        self._source.messages[:] = [message for _, message in nodes]\n",
         ("tests/log/test_surface.py::test_a_series_drops_the_updates_and_makes_a_new_list",),
     ),

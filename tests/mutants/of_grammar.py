@@ -191,7 +191,7 @@ GRAMMAR = (
         "a result cites no start",
         "T5",
         "trioloop/log/grammar.py",
-        "if data.call_seq != step.calls[call].call_seq:",
+        "if data.call_seq != open_call.call_seq:",
         "if False:",
         ("tests/log/test_grammar.py::test_a_fact_that_may_not_stand_there_is_refused",),
     ),

@@ -5,7 +5,7 @@ anything has changed, and a change, which can't fail behind it. Each event costs
 but for replacements in the history.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -33,7 +33,7 @@ from trioloop.events import (
     UserMessageLogged,
 )
 from trioloop.log.grammar import CHECKS, Check, following
-from trioloop.log.phases import Phase
+from trioloop.log.phases import MAY_FOLLOW, Phase
 from trioloop.log.state import (
     NO_USAGE,
     Claimed,
@@ -56,25 +56,31 @@ class LogState(State):
 
     __slots__ = ()
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: Event, kind: type[EventData] | None = None) -> None:
         """Take the next event.
+
+        Args:
+            event: the event, or one whose data has the fields alone that are needed here.
+            kind: the class that such data stands for; None: its own.
 
         Raises:
             GrammarError: the event may not stand there; the state is as before.
             UnsupportedSessionError: the log has another format (E5).
         """
         data = event.data
-        kind = type(data)
-        rules = _RULES.get(kind)
+        kind = kind or type(data)
+        rules = _RULES[self.phase].get(kind)
+        seq, time = event.seq, event.time
         if rules is None:
-            self.phase = following(self, event, EventData)[0]
+            self.phase = following(self, event, kind if kind in CHECKS else EventData)[0]
         else:
-            phases = following(self, event, kind)
-            rules[0](self, event, data)
-            phase = rules[1](self, event, data)
-            self.phase = phases[0] if phase is None else phase
-        self.seq = event.seq
-        self.time = event.time
+            check, change, phase = rules
+            if seq != self.seq + 1 or time < self.time or seq == self.fork_due:
+                following(self, event, kind)
+            check(self, event, data)
+            self.phase = change(self, event, data) or phase
+        self.seq = seq
+        self.time = time
 
 
 def fold(events: Iterable[Event]) -> LogState:
@@ -341,6 +347,12 @@ _CHANGES: Mapping[type[EventData], Change] = {
     NestedResultLogged: _nested_result,
 }
 
-_RULES: Mapping[type[EventData], tuple[Check, Change]] = {
-    kind: (CHECKS[kind], change) for kind, change in _CHANGES.items()
-}
+_RULES: Sequence[Mapping[type[EventData], tuple[Check, Change, Phase]]] = [
+    {
+        kind: (CHECKS[kind], _CHANGES[kind], phases[0])
+        for kind, phases in MAY_FOLLOW[phase].items()
+        if kind is not EventData
+    }
+    for phase in Phase
+]
+"""For each phase and each type that may follow: its check, its change, where that leads to."""

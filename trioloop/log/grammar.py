@@ -263,7 +263,7 @@ def _attempt(state: State, event: Event, data: AssistantAttemptLogged) -> None:
 
 def _call(state: State, event: Event, data: ToolCallStarted) -> None:
     step = _step(state)
-    call = _open_call(state, event, data.call)
+    call = _open_call(step, event, data.call)
     if call.call_seq is not None:
         refuse(event, "T5", f"one start of {data.call!r}", "another one")
     if step.is_cut:
@@ -271,7 +271,7 @@ def _call(state: State, event: Event, data: ToolCallStarted) -> None:
     if step.last_start > call.index:
         behind = step.order[step.last_start]
         refuse(event, "G7", "starts in model order", f"{data.call!r} behind {behind!r}")
-    if (data.name, data.arguments) != (call.block.name, call.block.arguments):
+    if data.arguments != call.block.arguments or data.name != call.block.name:
         refuse(event, "T5", "name and arguments as the model wrote them", "others")
 
 
@@ -294,10 +294,11 @@ def _result(state: State, event: Event, data: ToolResultLogged) -> None:
     call = step.next_result
     if call is None or data.call != call:
         refuse(event, "G4", f"the result of {call!r}", f"that of {data.call!r}")
-    if data.call_seq != step.calls[call].call_seq:
-        expected = f"call_seq {step.calls[call].call_seq}"
+    open_call = step.calls[call]
+    if data.call_seq != open_call.call_seq:
+        expected = f"call_seq {open_call.call_seq}"
         refuse(event, "T5", expected, f"call_seq {data.call_seq}")
-    if step.nested is not None and (open_calls := step.calls[call].unanswered):
+    if step.nested is not None and (open_calls := open_call.unanswered):
         refuse(event, "G4", f"the result of {open_calls[0]!r} first", f"that of {call!r}")
     return None
 
@@ -312,7 +313,7 @@ def _rewrite(state: State, event: Event, data: ToolResultLogged) -> None:
 
 
 def _nested_call(state: State, event: Event, data: NestedCallStarted) -> None:
-    parent = _open_call(state, event, data.parent)
+    parent = _open_call(_step(state), event, data.parent)
     if parent.call_seq is None:
         refuse(event, "T5", "a nested call of a call that runs", f"one of {data.parent!r}")
     if data.call in (parent.nested or ()) or data.call in _step(state).calls:
@@ -320,7 +321,7 @@ def _nested_call(state: State, event: Event, data: NestedCallStarted) -> None:
 
 
 def _nested_result(state: State, event: Event, data: NestedResultLogged) -> None:
-    parent = _open_call(state, event, data.parent)
+    parent = _open_call(_step(state), event, data.parent)
     nested = (parent.nested or {}).get(data.call)
     if nested is None or nested.answered:
         refuse(event, "G4", "the one result of a nested call that is open", repr(data.call))
@@ -340,8 +341,8 @@ def _step(state: State) -> OpenStep:
     return state.turn.step
 
 
-def _open_call(state: State, event: Event, id: CallId) -> OpenCall:
-    call = _step(state).calls.get(id)
+def _open_call(step: OpenStep, event: Event, id: CallId) -> OpenCall:
+    call = step.calls.get(id)
     if call is None or call.result is not None:
         refuse(event, "G4", "a call of the open step without a result", repr(id))
     return call

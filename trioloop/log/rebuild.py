@@ -20,7 +20,7 @@ from trioloop.events import (
 )
 from trioloop.ids import SessionId
 from trioloop.log.fold import LogState
-from trioloop.log.surface import History
+from trioloop.log.history import History
 from trioloop.messages import Message, SystemMessage
 
 

@@ -7,10 +7,9 @@ view that was handed out stays as it was.
 """
 
 from collections.abc import Iterator, Sequence, Set
-from itertools import islice
-from typing import overload
 
 from trioloop.events import AssistantMessageLogged, SystemMessageLogged
+from trioloop.log.history import History, ReadMessage, Source, Unread
 from trioloop.messages import (
     AssistantMessage,
     Block,
@@ -29,66 +28,7 @@ Part of format 1: with other words old logs would tell other requests than were 
 """
 
 
-class Source:
-    """The growing list behind some views: an identity to keep what was encoded of it under."""
-
-    __slots__ = ("__weakref__", "messages")
-
-    def __init__(self, messages: list[Message]) -> None:
-        self.messages = messages
-
-
-class History(Sequence[Message]):
-    """A frozen view of the messages behind the system prompt; taking one costs O(1).
-
-    Attributes:
-        source: the list that it views. Two views of one source are prefixes of each other, so an
-            adapter may keep encoded messages by source (it can be hashed and weakly referenced).
-    """
-
-    __slots__ = ("_length", "source")
-
-    def __init__(self, source: Source, length: int) -> None:
-        self.source = source
-        self._length = length
-
-    @classmethod
-    def of(cls, messages: Sequence[Message]) -> "History":
-        """A view of messages that no log holds, as tests of adapters need."""
-        return cls(Source(list(messages)), len(messages))
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __iter__(self) -> Iterator[Message]:
-        return islice(self.source.messages, self._length)
-
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Message]: ...
-    def __getitem__(self, index: int | slice) -> Message | list[Message]:
-        if isinstance(index, slice):
-            start, stop, step = index.indices(self._length)
-            if step > 0:
-                return self.source.messages[start:stop:step]
-            return [self.source.messages[place] for place in range(start, stop, step)]
-        return self.source.messages[range(self._length)[index]]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, History):
-            return NotImplemented
-        if self.source is other.source:
-            return self._length == other._length
-        return self[:] == other[:]
-
-    __hash__ = None  # type: ignore[assignment]  # compared by value, and the values may be large
-
-    def __repr__(self) -> str:
-        return f"<History of {self._length} messages>"
-
-
-_NO_MESSAGES = Source([])
+_NO_MESSAGES = Source([], [])
 _NO_HEADS: dict[str, tuple[int, SystemMessageLogged]] = {}
 _NO_TAILS: dict[int, SystemMessageLogged] = {}
 
@@ -101,7 +41,7 @@ class Surface:
         generation: how many replacements the history has seen; system nodes don't count.
     """
 
-    __slots__ = ("_heads", "_seqs", "_source", "_tails", "_wire_ids", "generation", "heads")
+    __slots__ = ("_heads", "_source", "_tails", "_wire_ids", "generation", "heads")
 
     def __init__(self) -> None:
         self.heads: tuple[SystemMessage, ...] = ()
@@ -109,7 +49,6 @@ class Surface:
         self._heads = _NO_HEADS  # with seqs; replaced, never changed: empty surfaces share one
         self._tails = _NO_TAILS  # by seq; replaced, never changed
         self._source = _NO_MESSAGES  # never appended to: the first append makes a new one
-        self._seqs: list[int] | None = None
         self._wire_ids: set[str] | None = None
 
     def __eq__(self, other: object) -> bool:
@@ -119,7 +58,7 @@ class Surface:
             self.generation == other.generation
             and self._heads == other._heads
             and self._tails == other._tails
-            and self._seqs == other._seqs
+            and self._source.seqs == other._source.seqs
             and self.wire_ids == other.wire_ids
             and self.history == other.history
         )
@@ -136,7 +75,7 @@ class Surface:
     @property
     def nodes(self) -> Iterator[tuple[int, Message]]:
         """Each history node in order: the seq of the event that wrote it, and its message."""
-        return zip(self._seqs or (), self._source.messages, strict=True)
+        return zip(self._source.seqs, self._source.whole(), strict=True)
 
     @property
     def wire_ids(self) -> Set[str]:
@@ -180,14 +119,14 @@ class Surface:
     def position(self, seq: int) -> int | None:
         """Where in the history the node stands that the event `seq` wrote; None: nowhere. O(n)."""
         try:
-            return (self._seqs or []).index(seq)
+            return self._source.seqs.index(seq)
         except ValueError:
             return None
 
     def result_at(self, seq: int) -> ToolResultMessage | None:
         """The result that the event `seq` wrote, where the history holds it."""
         place = self.position(seq)
-        message = None if place is None else self._source.messages[place]
+        message = None if place is None else self._source.at(place)
         return message if isinstance(message, ToolResultMessage) else None
 
     def fault_in_range(self, first: int, last: int) -> str | None:
@@ -201,12 +140,13 @@ class Surface:
             return f"no node of event {first if start is None else last} in the history"
         if start > stop:
             return f"the node of event {first} behind that of event {last}"
-        messages = self._source.messages
-        calls = {call.call for call in _calls(messages[start : stop + 1])}
-        for message in messages[start : stop + 1]:
+        messages = [self._source.at(place) for place in range(start, stop + 1)]
+        calls = {call.call for call in _calls(messages)}
+        for message in messages:
             if isinstance(message, ToolResultMessage) and message.call not in calls:
                 return f"the result of {message.call!r} without its call"
-        for message in messages[stop + 1 :]:
+        for place in range(stop + 1, len(self._source.messages)):
+            message = self._source.at(place)
             if not isinstance(message, ToolResultMessage):
                 break
             if message.call in calls:
@@ -217,11 +157,11 @@ class Surface:
 
     def append(self, seq: int, message: Message) -> None:
         """Add a message at the end. O(1)."""
-        if self._seqs is None:
-            self._seqs = []
-            self._source = Source([])
-        self._seqs.append(seq)
-        self._source.messages.append(message)
+        source = self._source
+        if source is _NO_MESSAGES:
+            source = self._source = Source([], [])
+        source.seqs.append(seq)
+        source.messages.append(message)
 
     def append_answer(
         self, seq: int, data: AssistantMessageLogged, calls: Sequence[ToolCallBlock]
@@ -253,7 +193,7 @@ class Surface:
     def start_series(self) -> None:
         """Drop the updates of sections from the history: the head says it all anew (E1)."""
         if self._tails:
-            kept = [node for node in self.nodes if node[0] not in self._tails]
+            kept = [node for node in self._stored_nodes if node[0] not in self._tails]
             self._renew(kept)
             self._tails = _NO_TAILS
 
@@ -262,8 +202,10 @@ class Surface:
         start, stop = self.position(first), self.position(last)
         assert start is not None, first
         assert stop is not None, last
-        nodes = list(self.nodes)
-        gone = nodes[start : stop + 1]
+        gone = [
+            (self._source.seqs[place], self._source.at(place)) for place in range(start, stop + 1)
+        ]
+        nodes = list(self._stored_nodes)
         nodes[start : stop + 1] = [(seq, message)]
         self._renew(nodes)
         self._forget(gone)
@@ -276,9 +218,18 @@ class Surface:
         message = ToolResultMessage(result.call, result.wire_id, content, result.is_error)
         self.replace(seq, replaced, replaced, message)
 
-    def _renew(self, nodes: Sequence[tuple[int, Message]]) -> None:
-        self._seqs = [seq for seq, _ in nodes]
-        self._source = Source([message for _, message in nodes])
+    def leave_unread(self, read: ReadMessage) -> None:
+        """Let go of the messages that were added last; `read` reads them when they're asked for."""
+        if self._source is not _NO_MESSAGES:
+            self._source.leave_unread(read)
+
+    @property
+    def _stored_nodes(self) -> Iterator[tuple[int, Message | Unread]]:
+        return zip(self._source.seqs, self._source.messages, strict=True)
+
+    def _renew(self, nodes: Sequence[tuple[int, Message | Unread]]) -> None:
+        seqs, messages = [seq for seq, _ in nodes], [message for _, message in nodes]
+        self._source = Source(messages, seqs, self._source.read)
 
     def _forget(self, nodes: Sequence[tuple[int, Message]]) -> None:
         seqs = {seq for seq, _ in nodes}

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from trioloop.log.surface import History, Source
+from trioloop.log.history import History, Source
 from trioloop.messages import Message
 
 Encode: TypeAlias = Callable[[Message], bytes]

@@ -111,7 +111,7 @@ class SessionOpener:
         try:
             rows = await self.store.read(name)
             session = Session(name, clock=self.clock, warn_at=self.limits.session_events_warn)
-            session.load(decode_event(row.payload) for row in rows)
+            session.load(row.payload for row in rows)
         except BaseException:  # whatever it was, somebody else may want to look
             with trio.CancelScope(shield=True, deadline=trio.current_time() + self.limits.close_s):
                 await self.store.release(lease)
