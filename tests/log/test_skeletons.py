@@ -126,7 +126,8 @@ def test_types_that_nobody_declares_load_only_where_they_may_be_ignored() -> Non
 
 
 def test_events_of_an_application_pass_unread() -> None:
-    writer = LogWriter(Note())
+    writer = LogWriter()
+    writer.add(Note())
     writer.turn_of_text("m1")
     spoilt = rows(writer.events)
     spoilt[1] = changed_row(spoilt[1], text=5)
