@@ -138,7 +138,7 @@ def _reader(declared: int) -> tuple[Mapping[type[Event], type[EventData]], Any]:
 
 def _row_class(name: str, cls: type[EventData]) -> type[Event]:
     """The class of rows of one type: an event whose data is a skeleton."""
-    data = ("data", skeleton(cls)) if cls in CHECKS else ("data", None, None)
+    data = ("data", skeleton(cls) if cls in CHECKS else msgspec.Raw)
     row = msgspec.defstruct(
         "Row",
         [data],
