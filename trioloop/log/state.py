@@ -8,6 +8,7 @@ from collections.abc import Set
 from typing import Literal, TypeAlias
 
 import attrs
+from msgspec import Struct
 
 from trioloop.chunks import Usage
 from trioloop.events import (
@@ -68,8 +69,7 @@ class Claimed:
     list: MessageList
 
 
-@attrs.define
-class NestedCall:
+class NestedCall(Struct):
     """A call that a call of the open step has made.
 
     Attributes:
@@ -83,8 +83,7 @@ class NestedCall:
     answered: bool = False
 
 
-@attrs.define
-class OpenCall:
+class OpenCall(Struct):
     """A call of the open step.
 
     Attributes:
@@ -112,8 +111,7 @@ class OpenCall:
         return tuple(id for id, call in nested.items() if not call.answered)
 
 
-@attrs.define
-class OpenStep:
+class OpenStep(Struct):
     """The step that is open.
 
     Attributes:
@@ -139,9 +137,9 @@ class OpenStep:
     series: bool = False
     attempts: int = 0
     answer: AssistantMessageLogged | None = None
-    calls: dict[CallId, OpenCall] = attrs.Factory(dict)
+    calls: dict[CallId, OpenCall] = {}
     order: tuple[CallId, ...] = ()
-    starts: dict[int, OpenCall] = attrs.Factory(dict)
+    starts: dict[int, OpenCall] = {}
     nested: dict[int, NestedCall] | None = None
     last_start: int = -1
     answered: int = 0

@@ -6,6 +6,7 @@ are all named by the first seq that they touch.
 
 import sqlite3
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import attrs
 
@@ -21,6 +22,9 @@ from trioloop.ports import SessionSummary, StoredRow
 from trioloop.store.blobs import BlobFiles
 from trioloop.store.rules import Head
 from trioloop.store.tables import SEQ_BITS
+
+_SEQ_MASK = (1 << SEQ_BITS) - 1
+_Place: TypeAlias = tuple[int, int | None, bytes | None, str | None]  # a row as it is in the file
 
 
 @attrs.frozen
@@ -97,41 +101,43 @@ class _Verification:
         if after >= head.next_seq - 1:
             return
         seq, crc = after, 0
-        for found_seq, found_crc, payload, blob in self._stored(max(after, 0)):
-            if found_seq == after:  # the anchor of the chain
-                if not isinstance(found_crc, int):
-                    raise self._damage(after, "its CRC is no number")
-                crc = found_crc
-                continue
-            seq += 1
-            if found_seq != seq:
-                raise self._damage(seq, "its row is missing")
-            content = self._content(seq, payload, blob)
-            crc = chain_crc(crc, content)
-            if crc != found_crc:
-                raise self._damage(seq, "its CRC doesn't match")
-            yield StoredRow(seq, content, crc)
+        try:
+            places = self._places(max(after, 0))
+            if after >= 0:
+                crc = self._anchor(after, places)
+            for place, found, payload, blob in places:
+                seq += 1
+                if place & _SEQ_MASK != seq:
+                    raise self._damage(seq, "its row is missing")
+                content = payload if type(payload) is bytes else self._content(seq, payload, blob)
+                crc = chain_crc(crc, content)
+                if crc != found:
+                    raise self._damage(seq, "its CRC doesn't match")
+                yield StoredRow(seq, content, crc)
+        except sqlite3.Error as error:
+            raise self._damage(seq + 1, str(error)) from error
         if (seq + 1, crc) != (head.next_seq, head.crc):
             raise self._damage(min(seq + 1, head.next_seq), "the session doesn't end there")
 
-    def _stored(self, first: int) -> Iterator[tuple[int, int, bytes | None, str | None]]:
+    def _places(self, first: int) -> Iterator[_Place]:
         base = self.row.key << SEQ_BITS
-        seq = first - 1
-        try:
-            for place, crc, payload, blob in self.connection.execute(
-                "SELECT place, crc, payload, blob FROM event"
-                " WHERE place BETWEEN ? AND ? ORDER BY place",
-                (base + first, base + (1 << SEQ_BITS) - 1),
-            ):
-                seq = place - base
-                yield seq, crc, payload, blob
-        except sqlite3.Error as error:
-            raise self._damage(seq + 1, str(error)) from error
+        return self.connection.execute(
+            "SELECT place, crc, payload, blob FROM event"
+            " WHERE place BETWEEN ? AND ? ORDER BY place",
+            (base + first, base + _SEQ_MASK),
+        )
+
+    def _anchor(self, seq: int, places: Iterator[_Place]) -> int:
+        """The CRC that the chain goes on from behind an event."""
+        place, crc, _, _ = next(places, (-1, None, None, None))
+        if place & _SEQ_MASK != seq:
+            raise self._damage(seq, "its row is missing")
+        if not isinstance(crc, int):
+            raise self._damage(seq, "its CRC is no number")
+        return crc
 
     def _content(self, seq: int, payload: bytes | None, blob: str | None) -> bytes:
-        if isinstance(payload, bytes):
-            return payload
-        if not isinstance(blob, str):
+        if payload is not None or not isinstance(blob, str):
             raise self._damage(seq, "its content is missing")
         try:
             return self.blobs.get(blob)
