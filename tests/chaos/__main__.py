@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from tests.chaos.trials import KINDS, Outcome, Trial
+from tests.chaos.trials import KINDS, Outcome, Trial, facts
 
 RANDOM = "kill-at-random"
 
@@ -130,6 +130,19 @@ def _report(tried: Iterable[Trying]) -> None:
         print(f"\n{len(kills)} kills, by the last event that was")
         _histogram("durable", (outcome.durable for outcome in kills))
         _histogram("appended", (outcome.appended for outcome in kills))
+        _report_types(kills)
+
+
+def _report_types(kills: Sequence[Outcome]) -> None:
+    """How many kills fell behind each type of event: as the last durable, as the last in memory."""
+    durable = Counter(outcome.durable.split(" ")[-1] for outcome in kills)
+    appended = Counter(outcome.appended.split(" ")[-1] for outcome in kills)
+    types = {fact.split(" ")[2] for fact in facts() if fact.startswith("appended")}
+    print(f"\n{'kills behind an event':28}{'durable':>9}{'appended':>10}")
+    for type in sorted(types):
+        print(f"{type:28}{durable[type]:9}{appended[type]:10}")
+    missed = sorted(type for type in types if not durable[type] + appended[type])
+    print(f"no kill fell behind: {', '.join(missed) or 'none of them was missed'}")
 
 
 def _histogram(title: str, events: Iterable[str]) -> None:

@@ -4,6 +4,7 @@ The parent reads a pipe, one line a fact, each written before anything else can 
 
     appended SEQ TYPE     an event is in the log in memory
     durable SEQ CRC       the runtime acknowledges everything up to there
+    committed SEQ TYPE    the event that `CHAOS_AT` names is durable; it asks for that at once
     failed                the store failed
     effect KEY            a body begins to write its line into the ledger
 
@@ -80,12 +81,17 @@ def _telling_append(self: Session, *facts: EventData) -> tuple[Event, ...]:
     events = _append(self, *facts)
     for event in events:
         tell(f"appended {event.seq} {event.type}")
+        if f"committed {event.seq} {event.type}" == _AT:
+            trio.lowlevel.spawn_system_task(self.checkpoint)  # nobody else may wait for it yet
     return events
 
 
 def _telling_landed(self: Journal, append: Append) -> None:
     _landed(self, append)
     tell(f"durable {append.rows[-1].seq} {append.rows[-1].crc}")
+    _, _, awaited = _AT.partition("committed ")
+    if awaited and append.rows[-1].seq >= int(awaited.split(" ")[0]):
+        tell(_AT)
 
 
 def _telling_failed(self: Journal, error: StoreError) -> None:

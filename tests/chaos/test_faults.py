@@ -15,6 +15,7 @@ from tests.chaos.trials import KINDS, Trial, facts
 TRIALS = os.environ.get("TRIOLOOP_CHAOS_TRIALS")
 SEED = int(os.environ.get("TRIOLOOP_SEED", str(random.SystemRandom().randrange(10**6))))
 FEW = {"kill-at-fact": 2, "kill-at-random": 1, "cut-session": 6}
+INSIDE = {"turn/start", "system/message", "user/message", "request/header"}  # no append ends there
 MANY = ("flip", "flip-log", "zero", "zero-log", "cut", "cut-log")  # no process is started for those
 
 
@@ -38,22 +39,47 @@ def test_a_fault_breaks_no_promise_wherever_it_strikes(kind: str) -> None:
         assert not outcome.faults, f"{outcome}; again: {trial.replay}"
 
 
+EVENTS = {
+    "session/opened",
+    "agent/inbox/spliced",
+    "turn/start",
+    "step/start",
+    "system/message",
+    "user/message",
+    "request/header",
+    "request/context",
+    "assistant/message",
+    "tool/call",
+    "tool/result",
+    "step/end",
+    "turn/end",
+}
+
+
+def appended() -> list[tuple[str, str]]:
+    """The events of a whole run: each seq with its type."""
+    return [(seq, type) for fact in facts() for kind, seq, type in [words(fact)] if kind]
+
+
+def words(fact: str) -> tuple[bool, str, str]:
+    """Whether a fact is an append, of which seq, and of which type."""
+    kind, seq, type = (*fact.split(" "), "")[:3]
+    return kind == "appended", seq, type
+
+
 def test_there_is_a_place_behind_each_event_of_a_two_step_turn() -> None:
-    events = [fact.split(" ")[2] for fact in facts() if fact.startswith("appended")]
-    assert events.count("step/start") == 2
-    assert set(events) == {
-        "session/opened",
-        "agent/inbox/spliced",
-        "turn/start",
-        "step/start",
-        "system/message",
-        "user/message",
-        "request/header",
-        "request/context",
-        "assistant/message",
-        "tool/call",
-        "tool/result",
-        "step/end",
-        "turn/end",
-    }
+    types = [type for _, type in appended()]
+    assert types.count("step/start") == 2
+    assert set(types) == EVENTS
     assert {"effect ledger/call_1_1_1 begins", "effect ledger/call_1_1_1 done"} < set(facts())
+
+
+@pytest.mark.parametrize("type", sorted(EVENTS))
+def test_a_kill_behind_each_type_of_event_loses_nothing(type: str) -> None:
+    """The last event of its type: durable, where an append ends with it, else in memory."""
+    seq = [seq for seq, found in appended() if found == type][-1]
+    kind, fact = ("kill-at-fact", "appended") if type in INSIDE else ("kill-at-commit", "committed")
+    trial = Trial(kind, f"{fact} {seq} {type}")
+    outcome = trial.strike()
+    assert not outcome.faults, f"{outcome}; again: {trial.replay}"
+    assert (outcome.appended if type in INSIDE else outcome.durable) == f"{seq} {type}"

@@ -94,6 +94,13 @@ def _killed_at_fact(folder: Path, fact: str) -> Outcome:
     return _judged(place, [run(place, at=fact)])
 
 
+def commits() -> Iterable[str]:
+    """The commits that are asked for behind each event of a run."""
+    return [
+        fact.replace("appended", "committed") for fact in facts() if fact.startswith("appended")
+    ]
+
+
 @cache
 def facts() -> tuple[str, ...]:
     """What a run tells of itself when nothing goes wrong: events without what differs each time."""
@@ -254,6 +261,7 @@ FAULTS = {"kill": "signal=KILL", "eio": "error=EIO", "enospc": "error=ENOSPC"}
 KINDS: dict[str, Kind] = {
     "kill-at-random": Kind(_killed_at_random, _whole_numbers),
     "kill-at-fact": Kind(_killed_at_fact, facts),
+    "kill-at-commit": Kind(_killed_at_fact, commits),
     **{
         f"{name}-at-call": Kind(_failing_call(fault), calls, _untraceable)
         for name, fault in FAULTS.items()
