@@ -61,8 +61,8 @@ WORDS = (
         "unknown usage counts as none",
         "S4",
         "trioloop/chunks.py",
-        "if one is not None or other is not None else None",
-        "",
+        "        return other if one is None else one\n",
+        "        return (one or 0) + (other or 0)\n",
         ("tests/stream/test_usage.py::test_what_one_of_two_does_not_know_is_taken_from_the_other",),
     ),
     Mutant(
