@@ -306,9 +306,9 @@ FOLDS = (
     Mutant(
         "a view grows with its list",
         "G2",
-        "trioloop/log/surface.py",
-        "return islice(self.source.messages, self._length)",
-        "return iter(self.source.messages)",
+        "trioloop/log/history.py",
+        "return islice(self.source.whole(), self._length)",
+        "return iter(self.source.whole())",
         ("tests/log/test_surface.py::test_a_view_stays_as_it_was_while_its_list_grows",),
     ),
 )
