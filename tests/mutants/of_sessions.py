@@ -7,8 +7,10 @@ SESSIONS = (
         "observers are told inside the block",
         "H5",
         "trioloop/session.py",
-        "        self._apply(events)\n        self._events += events\n",
-        "        self._tell(events)\n        self._apply(events)\n        self._events += events\n",
+        "        self._apply(events)\n        self._events.extend(events)\n",
+        "        self._tell(events)\n"
+        "        self._apply(events)\n"
+        "        self._events.extend(events)\n",
         ("tests/test_session_appending.py::test_a_refused_fact_takes_the_whole_append_with_it",),
     ),
     Mutant(
