@@ -72,12 +72,13 @@ def line_of(agent: Agent, settled: int) -> str:
     return "checkpoint, settled" if is_over and agent.status == "running" else "no turn"
 
 
-def line_of_event(event: Event) -> str:
-    """The line whose block appended an event."""
+def line_of_event(event: Event) -> str | None:
+    """The line whose block appended an event; None: some policy's listener did."""
     if isinstance(event.data, InboxSpliced):
         claims = event.data.removed and event.data.outcome is None
         return "claim" if claims else "no turn"
-    return _EVENTS[event.type]
+    is_rewrite = getattr(event.data, "replaces", None) is not None
+    return None if is_rewrite else _EVENTS.get(event.type)
 
 
 def table(counts: Mapping[str, Counter[str]]) -> str:

@@ -171,5 +171,12 @@ async def conclude(context: ToolContext) -> ToolOutcome:
     return ToolOutcome(content="over", concludes_turn=True)
 
 
-TOOLS = (write, save, note, conclude)
+@tool(effects="read-only")
+async def page(context: ToolContext) -> str:
+    """Read a page."""
+    await BODIES.get().work("page", context)
+    return "It was a dark and stormy night. " * 20
+
+
+TOOLS = (write, save, note, conclude, page)
 """Those that no condition decides on."""

@@ -48,6 +48,6 @@ class EventPoint:
 
 def line_of_point(point: CancelPoint | EventPoint, agent: Agent, settled: int) -> str:
     """The line that a point fell in, as it is reached."""
-    if isinstance(point, EventPoint) and point.event is not None:
-        return line_of_event(point.event)
-    return line_of(agent, settled)
+    appended = point.event if isinstance(point, EventPoint) else None
+    line = None if appended is None else line_of_event(appended)
+    return line_of(agent, settled) if line is None else line

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import attrs
 import trio
@@ -35,7 +36,9 @@ from trioloop.hooks.points import (
 from trioloop.limits import Limits
 from trioloop.messages import text_of, user_message
 from trioloop.models.scripted import Script
+from trioloop.plugins import compaction, pruning
 from trioloop.ports import Capabilities, SessionStore
+from trioloop.runtime.open import Plugin
 from trioloop.runtime.runtime import Runtime
 from trioloop.testing import Answer, Fail, Reasoning, Text, ToolCall, Wait, open_test_runtime
 
@@ -61,6 +64,7 @@ class Scene:
         script: what its model answers.
         act: begins the work, without waiting for it.
         furnish: registers what else it needs.
+        plugins: the policies that are open.
         ends: why its turns end, if nothing disturbs them.
         takes_s: virtual seconds that it takes then.
         unwinds_s: virtual seconds that it may take from a cancel to the end of the turn.
@@ -75,6 +79,7 @@ class Scene:
     act: Callable[[Agent], Awaitable[None]]
     ends: Sequence[str]
     furnish: Callable[[Runtime, Count], None] = lambda runtime, count: None
+    plugins: Sequence[Plugin] = ()
     takes_s: float = 0
     unwinds_s: float = 0
     asks: bool = False
@@ -97,6 +102,7 @@ class Scene:
             system=[section(count, self.texts)],
             store=store or WaitingStore(),
             limits=limits,
+            plugins=self.plugins,
             approver=WaitingApprover(),
         ) as runtime:
             listen_to_turns(runtime.hooks, count)
@@ -198,6 +204,8 @@ def _series_in_the_second_turn(runtime: Runtime, count: Count) -> None:
         return Enter(decision.messages, starts_request_series=step.turn == 2)
 
 
+_LONG = "It was a dark and stormy night. " * 10
+
 SCENES = {
     "plain": Scene(
         script=lambda: [[Reasoning("hm"), Text("hi")]], act=_one, ends=["completed"], reads=1
@@ -274,5 +282,35 @@ SCENES = {
         act=_one,
         ends=["completed"],
         asks=True,
+    ),
+    "compaction": Scene(
+        script=lambda: [Text(_LONG), Text("short"), Text("2")],
+        act=_two,
+        ends=["completed"] * 2,
+        plugins=[partial(compaction, window_tokens=200, at=0.06, keep=0.02)],
+    ),
+    "overflow": Scene(
+        script=lambda: [
+            Text(_LONG),
+            Fail("CONTEXT_WINDOW_EXCEEDED"),
+            [ToolCall("look")],
+            Text("short"),
+            Text("2"),
+        ],
+        act=_two,
+        ends=["completed"] * 2,
+        plugins=[compaction],
+    ),
+    "pruning": Scene(
+        script=lambda: [
+            ToolCall("page"),
+            ToolCall("page"),
+            Text("1"),
+            Fail("CONTEXT_WINDOW_EXCEEDED"),
+            Text("2"),
+        ],
+        act=_two,
+        ends=["completed"] * 2,
+        plugins=[partial(pruning, window_tokens=30, at=0.9, keep=0, result_chars_max=100)],
     ),
 }

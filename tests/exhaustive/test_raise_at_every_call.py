@@ -17,7 +17,17 @@ from trioloop.events import ToolResultLogged, TurnEnded
 from trioloop.testing import CallPoint, raise_at_every_call, stray_cancelled
 
 HARMLESS = ("observer", "listener of the agent", "listener of the runtime")
-OF_CALLS = ("look", "save", "write", "note", "conclude", "pre_execute", "execute", "post_execute")
+OF_CALLS = (
+    "look",
+    "save",
+    "write",
+    "note",
+    "conclude",
+    "page",
+    "pre_execute",
+    "execute",
+    "post_execute",
+)
 CODES = ("UNKNOWN", "LEAKED_CANCEL", "TOOL_ACTIVATION_FAILED")
 ERRORS: dict[str, Callable[[], BaseException]] = {
     "an exception": lambda: ValueError("on purpose"),

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from tests.log.random_logs import written_logs
 from tests.log.writing import LogWriter, Note, answer, ended, sent, user
 from trioloop.errors import InvalidInputError
-from trioloop.events import InboxSpliced, SystemMessageLogged, Unadmitted
+from trioloop.events import InboxSpliced, SystemMessageLogged, Unadmitted, UserMessageLogged
 from trioloop.ids import MessageId
 from trioloop.log.explain import explain, explain_request, first_difference, stories
+from trioloop.messages import user_message
 
 
 def test_an_admitted_message_tells_its_way() -> None:
@@ -47,6 +48,23 @@ def test_every_message_has_a_story_that_ends_with_its_fate(writer: LogWriter) ->
         story = explain(writer.events, id)
         assert story.fate == fate
         assert story.events[-1] == fate.seq
+
+
+def test_what_stands_for_a_message_is_told_with_it_and_with_each_request() -> None:
+    writer = LogWriter()
+    first = writer.turn_of_text("m1")
+    asked = next(seq for seq, _ in writer.state.surface.nodes)
+    summary = writer.add(UserMessageLogged(user_message("S"), replaces=(asked, first)))
+    again = writer.add(UserMessageLogged(user_message("T"), replaces=(summary, summary)))
+    assert explain(writer.events, "m1").replaced_by == again
+    assert str(explain(writer.events, "m1")).endswith(f"; event {again} stands for it")
+    assert [story.message for story in stories(writer.events)] == ["m1"]
+    writer.open_turn("m2")
+    writer.admit()
+    origin = explain_request(writer.events, writer.add(answer()))
+    assert [seq for seq, _ in origin.replaced[again]] == [summary]
+    assert [seq for seq, _ in origin.replaced[summary]] == [asked, first]
+    assert explain(writer.events, "m2").replaced_by is None
 
 
 def test_a_request_tells_which_events_made_it() -> None:

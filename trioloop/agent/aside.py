@@ -25,7 +25,7 @@ from trioloop.stream.assemble import Assembled, assemble
 async def ask_aside(session: Session, selection: ModelSelection, aside: AsideStarted) -> Assembled:
     """Ask once, and record what came; the request is durable before it is sent (D2).
 
-    A checkpoint. Cancelled, even behind the answer, it records that there is none (R8).
+    A checkpoint. Cancelled behind the answer it gives none (R8), though the log may have it.
 
     Raises:
         InvalidInputError: the log has no request yet, or its history no such part.
@@ -47,6 +47,7 @@ async def ask_aside(session: Session, selection: ModelSelection, aside: AsideSta
     except BaseException:  # cancelled, or worse; it goes on
         _record(session, AsideEnded(started.seq))
         raise
+    await trio.lowlevel.checkpoint_if_cancelled()  # whoever observed the answer may have cancelled
     return answer
 
 

@@ -71,6 +71,8 @@ def explain_message(file: Path, name: str, message: str, out: Console) -> ExitCo
     out.print(fate, soft_wrap=True)
     out.print(Text(one_line(_text(read.events, story)), style="dim"), soft_wrap=True)
     print_rows(out, ("event", "time", "type", "what happened"), _deeds(read.events, story))
+    if story.replaced_by is not None:
+        out.print(Text(f"event {story.replaced_by} stands for it in the history by now"))
     read.complain()
     return OK
 
@@ -157,7 +159,17 @@ def _parts(events: Sequence[Event], origin: RequestOrigin) -> Iterator[tuple[str
         text = head.text if isinstance(head, SystemMessageLogged) else None
         yield str(seq), f"system {node}", text or ""
     for seq, message in origin.history:
-        yield str(seq), *_said(message)
+        yield from _shown(origin, seq, message, "")
+
+
+def _shown(
+    origin: RequestOrigin, seq: int, message: Message, before: str
+) -> Iterator[tuple[str, ...]]:
+    """A message of the history, and below it what it stands for."""
+    part, text = _said(message)
+    yield f"{before}{seq}", f"{before}{part}", text
+    for old, said in origin.replaced.get(seq, ()):
+        yield from _shown(origin, old, said, f"{before}  ")
 
 
 def _said(message: Message) -> tuple[str, str]:

@@ -3,8 +3,8 @@
 For people who ask why. Everything is read from the events alone, as the fold reads them.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, zip_longest
 
 import attrs
 
@@ -34,15 +34,19 @@ class MessageStory:
         message: its id.
         fate: what became of it in the end.
         events: the seqs of the events that tell of it, in order.
+        replaced_by: seq of the event that stands for it in the history by now, such as a summary;
+            None: nothing does.
     """
 
     message: MessageId
     fate: Fate
     events: tuple[int, ...]
+    replaced_by: int | None = None
 
     def __str__(self) -> str:
         seqs = ", ".join(map(str, self.events))
-        return f"{self.message} is {self.fate} (events {seqs})"
+        now = "" if self.replaced_by is None else f"; event {self.replaced_by} stands for it"
+        return f"{self.message} is {self.fate} (events {seqs}){now}"
 
 
 @attrs.frozen
@@ -56,6 +60,8 @@ class RequestOrigin:
         header: seq of the header with its settings and tools.
         heads: for each node of its system prompt, the seq that wrote it, in section order.
         history: each message of its history with the seq of the event that wrote it.
+        replaced: for the seq of each event that stands for others, such as a summary, what it
+            stands for: messages with their seqs, some of which may stand for others in turn.
     """
 
     seq: int
@@ -64,6 +70,7 @@ class RequestOrigin:
     header: int
     heads: tuple[tuple[int, str], ...]
     history: tuple[tuple[int, Message], ...]
+    replaced: Mapping[int, tuple[tuple[int, Message], ...]] = attrs.field(factory=dict)
 
 
 def explain(events: Iterable[Event], message: str) -> MessageStory:
@@ -93,11 +100,36 @@ def stories(events: Iterable[Event]) -> tuple[MessageStory, ...]:
         GrammarError: the events are no log.
     """
     state, seqs = LogState(), dict[MessageId, list[int]]()
+    replacements: dict[int, int] = {}
     for event in events:
         for id in dict.fromkeys(_told(state, event)):
             seqs.setdefault(id, []).append(event.seq)
+        replacements.update((seq, event.seq) for seq, _ in _taken(state, event))
         state.apply(event)
-    return tuple(MessageStory(id, state.fates[id], tuple(told)) for id, told in seqs.items())
+    return tuple(
+        MessageStory(id, state.fates[id], tuple(told), _last(replacements, state.fates[id].seq))
+        for id, told in seqs.items()
+    )
+
+
+def _taken(state: LogState, event: Event) -> tuple[tuple[int, Message], ...]:
+    """The nodes that an event takes the place of; the state is the one before it."""
+    replaces: tuple[int, int] | int | None = getattr(event.data, "replaces", None)
+    if replaces is None:
+        return ()
+    first, last = (replaces, replaces) if isinstance(replaces, int) else replaces
+    start, stop = state.surface.position(first), state.surface.position(last)
+    if start is None or stop is None:
+        return ()  # it may not stand there, as the fold is about to say
+    return tuple(islice(state.surface.nodes, start, stop + 1))
+
+
+def _last(replacements: Mapping[int, int], seq: int) -> int | None:
+    """The event that stands for another in the end; None: nothing does."""
+    last = None
+    while (found := replacements.get(seq)) is not None:
+        last = seq = found
+    return last
 
 
 def _told(state: LogState, event: Event) -> Iterator[MessageId]:
@@ -107,7 +139,8 @@ def _told(state: LogState, event: Event) -> Iterator[MessageId]:
         removed = state.inbox.of(data.list)[data.start : data.start + data.removed]
         yield from (pending.message.id for pending in (*removed, *data.inserted))
     elif isinstance(data, UserMessageLogged):
-        yield data.message.id
+        if data.message.id:
+            yield data.message.id
     elif isinstance(data, TurnEnded):
         yield from (one.message for one in data.unadmitted)
 
@@ -125,9 +158,12 @@ def explain_request(events: Iterable[Event], seq: int) -> RequestOrigin:
     """
     state, header = LogState(), -1
     heads: dict[str, int] = {}
+    replaced: dict[int, tuple[tuple[int, Message], ...]] = {}
     for event in events:
         if event.seq == seq:
-            return _origin(state, event, header, heads)
+            return _origin(state, event, header, heads, replaced)
+        if taken := _taken(state, event):
+            replaced[event.seq] = taken
         state.apply(event)
         if isinstance(event.data, RequestHeaderLogged):
             header = event.seq
@@ -136,7 +172,13 @@ def explain_request(events: Iterable[Event], seq: int) -> RequestOrigin:
     raise InvalidInputError(f"the log ends with event {state.seq}: it has no event {seq}")
 
 
-def _origin(state: LogState, event: Event, header: int, heads: dict[str, int]) -> RequestOrigin:
+def _origin(
+    state: LogState,
+    event: Event,
+    header: int,
+    heads: Mapping[str, int],
+    replaced: Mapping[int, tuple[tuple[int, Message], ...]],
+) -> RequestOrigin:
     is_attempt = isinstance(event.data, AssistantMessageLogged | AssistantAttemptLogged)
     if not is_attempt or state.turn is None or state.turn.step is None:
         raise InvalidInputError(
@@ -150,6 +192,7 @@ def _origin(state: LogState, event: Event, header: int, heads: dict[str, int]) -
         header=header,
         heads=tuple((heads[head.node], head.node) for head in state.surface.heads),
         history=tuple(state.surface.nodes),
+        replaced=replaced,
     )
 
 
