@@ -10,8 +10,8 @@ import pytest
 from tests.exhaustive.cancelling import COMBINATIONS, WAYS, swept_by_events
 from tests.exhaustive.lines import LINES, table
 
-BETWEEN = ("tool set", "assemble", "pre_step", "request, prepare", "gate", "turn_stopping")
-"""Lines that append nothing."""
+BETWEEN = ("tool set", "assemble", "request, prepare", "gate", "turn_stopping")
+"""Lines that append nothing, not even where policies are open."""
 
 
 @pytest.mark.parametrize(("scene", "way"), COMBINATIONS)

@@ -81,7 +81,7 @@ def fates(rows: list[Row]) -> dict[str, Json]:
                     found[_id(one)] = _fate("discarded", data["list"], why=data["outcome"])
             for one in data["inserted"]:
                 found[_id(one)] = _fate("pending", data["list"])
-        elif row["type"] == "user/message":
+        elif row["type"] == "user/message" and data["message"]["id"]:
             id = data["message"]["id"]
             came_by = found[id]["list"] if id in found else None
             found[id] = _fate("admitted", came_by, turn=turn)

@@ -69,7 +69,8 @@ class ScriptedTool:
         durable = self.world.store.durable.get(session.name, 0)
         self.world.started.append(Started(session, context.call, self.script.effects, durable))
         await self.world.pass_waits()
-        outcome: object = f"{self.script.name} is through"
+        words = 20 if self.world.script.settings.prunes else 1
+        outcome: object = f"{self.script.name} is through" * words
         for act in self.script.acts:
             given = await self._act(act, context)
             outcome = outcome if given is None else given

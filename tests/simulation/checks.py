@@ -14,6 +14,7 @@ from tests.simulation.world import LIMITS, Life, World
 from trioloop import Event
 from trioloop.codec import canonical
 from trioloop.events import (
+    AsideStarted,
     AssistantAttemptLogged,
     AssistantMessageLogged,
     EventData,
@@ -31,8 +32,10 @@ from trioloop.events import (
 )
 from trioloop.log.explain import stories
 from trioloop.log.fold import LogState, fold
-from trioloop.log.rebuild import request_of
+from trioloop.log.rebuild import aside_of, request_of
 from trioloop.log.repair import repair
+from trioloop.plugins.compaction import CompactionStarted, CompactionSummarised
+from trioloop.plugins.pruning import ResultsPruned
 
 COMMITS = (
     StepStarted,
@@ -43,6 +46,10 @@ COMMITS = (
     ToolCallStarted,
     ToolDispatched,
     NestedCallStarted,
+    AsideStarted,
+    CompactionStarted,
+    CompactionSummarised,
+    ResultsPruned,
 )
 """What a cancelled turn must not write any more (R8, T9)."""
 
@@ -115,6 +122,8 @@ def _walk(events: Sequence[Event], began: int, coverage: Coverage) -> Walked:
             walked.results.append(data.call)
         elif isinstance(data, UserMessageLogged):
             walked.admitted[data.message.id] += 1
+        elif isinstance(data, AsideStarted) and event.seq >= began:
+            walked.told.append(canonical(aside_of(state, data)))
         state.apply(event)
         coverage.saw_transition(before, event, state.phase)
     return walked

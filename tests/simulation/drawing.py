@@ -94,7 +94,7 @@ class _Drawing:
             if self._themes["sections"]
             else (),
             faults=self._some(self._fault, 3, least=1) if self._themes["faults"] else (),
-            settings=self._settings(),
+            settings=self._settings(seed),
             ending=self._ending(),
         )
 
@@ -259,8 +259,12 @@ class _Drawing:
         slow = does == "slow" or self._likely(0.3)
         return StoreFault(at, does, self._one((0.1, 0.5, 1, 2)) if slow else 0)
 
-    def _settings(self) -> Settings:
+    def _settings(self, seed: int) -> Settings:
+        more = random.Random(f"policies {seed}")
         return Settings(
+            prunes=more.random() < 0.15,
+            compacts=more.random() < 0.2,
+            window_tokens=more.choice((None, 30, 60, 200)),
             retries=self._likely(0.6 if self._themes["failures"] else 0.1),
             calls_max=self._one((10, 10, 1, 2)),
             runtime_calls_max=self._one((None, None, 1, 2)),

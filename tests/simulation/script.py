@@ -229,12 +229,18 @@ class Settings:
 
     Attributes:
         retries: the plugin that retries is used.
+        prunes: that which shortens results, which are long then.
+        compacts: that which summarises; maintenance is then that it does so by hand.
+        window_tokens: of the window that both go by; None: what the models say.
         in_history: the first model is told of changed sections in the history; the second not.
         window_grows_every: on each so-manieth preparation a context window grows; 0: never.
         approves: what a person answers; None: there is nobody.
     """
 
     retries: bool = False
+    prunes: bool = False
+    compacts: bool = False
+    window_tokens: int | None = None
     calls_max: int = 10
     runtime_calls_max: int | None = None
     in_history: bool = False

@@ -1,6 +1,7 @@
 """Users: tasks of the host that send, cancel, ask, dispose of agents and take them up again."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,8 @@ import trio
 from tests.simulation.deeds import ScriptedError, do, mark_cancel, message
 from tests.simulation.script import Deed, UserAct, UserScript, Wait
 from trioloop import Runtime
-from trioloop.errors import GrammarError, InternalError, TrioloopError
+from trioloop.errors import GrammarError, InternalError, ModelFailure, TrioloopError
+from trioloop.plugins.compaction import SummaryError
 
 if TYPE_CHECKING:
     from tests.simulation.world import Life, World
@@ -99,6 +101,11 @@ async def _idle(world: "World", runtime: Runtime, life: "Life") -> None:
 
 
 async def _maintain(world: "World", runtime: Runtime, life: "Life") -> None:
+    if world.script.settings.compacts:
+        with suppress(ModelFailure, SummaryError):
+            await life.agent.compact()
+        return
+
     async def job() -> None:
         if life.agent.turn is not None:
             world.violations.append("maintenance runs in a turn (I7)")

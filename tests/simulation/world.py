@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -25,12 +26,23 @@ from tests.simulation.schedule import TaskOrder, living_tasks, seeded_schedule
 from tests.simulation.script import Script
 from tests.simulation.stores import ScriptedStore
 from tests.simulation.users import run_user
-from trioloop import Agent, Event, Limits, MessageId, Runtime, Section, Session, open_runtime
+from trioloop import (
+    Agent,
+    ByteEstimator,
+    Event,
+    Limits,
+    MessageId,
+    Runtime,
+    Section,
+    Session,
+    open_runtime,
+)
 from trioloop.codec import encode_event
 from trioloop.events import TurnEnded
 from trioloop.handles import AgentHandle
 from trioloop.log.fold import fold
-from trioloop.plugins.retry import retry
+from trioloop.plugins import compaction, pruning, retry
+from trioloop.runtime.open import Plugin
 from trioloop.testing import Answer, seeded_ids
 
 LIMITS = Limits(
@@ -208,13 +220,30 @@ class World:
             models=[self.models.second],
             store=self.store,
             limits=limits,
-            plugins=[partial(retry, random=jitter)] if settings.retries else [],
+            plugins=self._plugins(jitter),
             system=[Section(one.name, Reading(self, one)) for one in self.script.sections],
             approver=None if settings.approves is None else Approver(self, settings.approves),
             ids=seeded_ids(self.script.seed),
             clock=lambda: round(trio.current_time() * 1000),
             strict=True,
         )
+
+    def _plugins(self, jitter: Callable[[], float]) -> list[Plugin]:
+        settings = self.script.settings
+        window = settings.window_tokens
+        plugins: list[Plugin] = []
+        if settings.retries:
+            plugins.append(partial(retry, random=jitter))
+        if settings.prunes:
+            plugins.append(partial(pruning, window_tokens=window, keep=0, result_chars_max=100))
+        if settings.compacts:
+            dear = ByteEstimator(message_tokens=20)  # so that a summary of two messages is cheaper
+            plugins.append(
+                partial(
+                    compaction, window_tokens=window, keep=0.1, recoveries_max=2, estimator=dear
+                )
+            )
+        return plugins
 
     def _furnish(self, runtime: Runtime) -> None:
         self.toolbox.furnish_runtime(runtime)

@@ -23,7 +23,7 @@ from trioloop.plugins.compaction.events import (
     CompactionSummarised,
     Why,
 )
-from trioloop.plugins.compaction.summary import summary_message, summary_of
+from trioloop.plugins.compaction.summary import SummaryError, summary_message, summary_of
 
 _READABLE = 0.9  # of a window: what one request may hold beside prompt, question and answer
 
@@ -64,7 +64,7 @@ async def compact(agent: AgentHandle, policy: Policy, why: Why, focus: str = "")
     A checkpoint. However it ends, its bracket in the log is closed.
 
     Raises:
-        SummaryError: the model wrote no summary.
+        SummaryError: the model wrote no summary, or the history changed meanwhile.
         ModelFailure: the model failed.
         StoreError: the store failed.
     """
@@ -114,6 +114,9 @@ def _replace(
     text: str,
 ) -> bool:
     """Let the summary stand for the part, unless it isn't smaller."""
+    seqs = [seq for seq, _ in session.state.surface.nodes][: len(part)]
+    if seqs != [seq for seq, _ in part]:
+        raise SummaryError("the history was changed by others while it was summarised")
     message = summary_message(text)
     size = policy.estimator.estimate([message])
     if size >= policy.estimator.estimate([one for _, one in part]):

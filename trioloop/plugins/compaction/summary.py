@@ -21,7 +21,7 @@ _LEAVES_OUT = ("content_filter", "refusal")
 
 
 class SummaryError(TrioloopError):
-    """A model gave no summary, though it was asked twice. Nothing was replaced."""
+    """There is no summary, or nothing that it could stand for any more: nothing was replaced."""
 
     code = "NO_SUMMARY"
 
