@@ -105,12 +105,12 @@ async def pruning(
 
     def relieve(session: trioloop.SessionHandle, joining: Sequence[UserMessage]) -> None:
         window = window_of(session)
-        used = trioloop.context_tokens(session.state, session.events(), joining=joining)
+        used = trioloop.context_tokens(session, joining=joining)
         if window and used > at * window:
             Pruner(session, window, keep, result_chars_max).prune(least=gain * window)
 
     def make_room(session: trioloop.SessionHandle) -> bool:
-        window = window_of(session) or trioloop.context_tokens(session.state, session.events())
+        window = window_of(session) or trioloop.context_tokens(session)
         return Pruner(session, window, keep, result_chars_max).prune(least=1)
 
     async def before_step(step: PreStep, next: Next[Decision]) -> Decision:

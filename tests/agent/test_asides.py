@@ -8,12 +8,12 @@ import trio.testing
 from trio.testing import MockClock
 
 from tests.agent.reading import facts, said, types
-from trioloop import MemoryStore, rebuild_request, tool
+from trioloop import Agent, MemoryStore, rebuild_request, tool
 from trioloop.chunks import Usage
 from trioloop.errors import InvalidInputError, ModelFailure, NoPolicyError, StoreFailedError
-from trioloop.events import AsideEnded, AsideStarted, CallConfig
+from trioloop.events import AsideEnded, AsideStarted, CallConfig, UserMessageLogged
 from trioloop.hooks import Compact, Next
-from trioloop.messages import text_of
+from trioloop.messages import text_of, user_message
 from trioloop.ports import Append, CommitAnswer
 from trioloop.testing import (
     Answer,
@@ -154,6 +154,30 @@ async def test_a_part_that_the_history_does_not_have_is_refused(part: tuple[int,
         with pytest.raises(InvalidInputError, match="no part"):
             await agent.aside("and?", history=part)
         assert "aside/start" not in types(agent)
+
+
+async def test_a_history_that_others_rewrite_meanwhile_is_asked_about_as_the_log_tells_it() -> None:
+    model = ScriptedModel([Text("1"), Text("2"), Text("aside")])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        await agent.ask("one")
+        await agent.ask("two")
+        seqs = [seq for seq, _ in agent.session.state.surface.nodes]
+
+        def rewrite() -> None:
+            agent.session.append(UserMessageLogged(user_message("S"), (seqs[0], seqs[1])))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_refused, agent, (seqs[0], seqs[2]))
+            await trio.lowlevel.checkpoint()  # it has begun to prepare
+            rewrite()
+        assert len(model.requests) == 2
+        assert "aside/start" not in types(agent)
+
+
+async def _refused(agent: Agent, part: tuple[int, int]) -> None:
+    with pytest.raises(InvalidInputError, match="no part"):
+        await agent.aside("and?", history=part)
 
 
 # Compacting by hand

@@ -30,13 +30,13 @@ async def test_what_a_provider_counted_is_taken_over_and_the_rest_guessed() -> N
     async with open_test_runtime(model=model, system="abcd" * 10) as runtime:
         agent = await runtime.create_agent("a")
         session = agent.session
-        assert context_tokens(session.state, session.events(), estimator=PLAIN) == 0
+        assert context_tokens(session, estimator=PLAIN) == 0
         await agent.ask("abcd")
-        assert context_tokens(session.state, session.events(), estimator=PLAIN) == 10 + 1 + 1
+        assert context_tokens(session, estimator=PLAIN) == 10 + 1 + 1
         await agent.ask("abcd" * 100)
-        assert context_tokens(session.state, session.events(), estimator=PLAIN) == 1_050
+        assert context_tokens(session, estimator=PLAIN) == 1_050
         joining = [user_message("abcd" * 3)]
-        tokens = context_tokens(session.state, session.events(), joining=joining, estimator=PLAIN)
+        tokens = context_tokens(session, joining=joining, estimator=PLAIN)
         assert tokens == 1_053
 
 
@@ -48,4 +48,4 @@ async def test_a_count_of_what_was_replaced_since_is_worth_nothing() -> None:
         session = agent.session
         (first, _), (last, _) = session.state.surface.nodes
         session.append(UserMessageLogged(user_message("abcd"), replaces=(first, last)))
-        assert context_tokens(session.state, session.events(), estimator=PLAIN) == 1
+        assert context_tokens(session, estimator=PLAIN) == 1

@@ -33,9 +33,10 @@ async def ask_aside(session: Session, selection: ModelSelection, aside: AsideSta
         StoreFailedError: the store failed, so nobody was asked.
         Exception: whatever else the adapter raised.
     """
-    request = aside_of(session.state, aside)
-    prepared = await selection.model_for(request.config).prepare(request.config)
+    config = aside_of(session.state, aside).config
+    prepared = await selection.model_for(config).prepare(config)
     await trio.lowlevel.checkpoint_if_cancelled()
+    request = aside_of(session.state, aside)  # anew: others may have rewritten it
     (started,) = session.append(aside)
     try:
         await session.gate()

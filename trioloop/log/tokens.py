@@ -3,7 +3,7 @@
 Counted by the provider as far as it has told, guessed beyond.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import attrs
@@ -75,9 +75,26 @@ def _block_size(block: Block) -> int:
     return _size(block.text) + (0 if kept is None else len(bytes(kept.data)))
 
 
+class ReadLog(Protocol):
+    """A log as it is read here; a session is one."""
+
+    @property
+    def state(self) -> State:
+        """What its events add up to."""
+        ...
+
+    @property
+    def seq(self) -> int:
+        """The seq of its last event."""
+        ...
+
+    def events(self, after: int = -1) -> Sequence[Event]:
+        """Its events with a seq greater than `after`."""
+        ...
+
+
 def context_tokens(
-    state: State,
-    events: Sequence[Event],
+    log: ReadLog,
     *,
     joining: Iterable[UserMessage] = (),
     estimator: TokenEstimator = ByteEstimator(),
@@ -85,15 +102,16 @@ def context_tokens(
     """How many tokens the next request takes, its answer left out.
 
     Up to the last answer the provider's own count holds, as long as nothing before it was replaced
-    since; the rest is guessed, which is all of it where the provider never told.
+    since; the rest is guessed, which is all of it where the provider never told. O(what is
+    guessed), and O(the log) only where nobody ever counted.
 
     Args:
-        state: of the log.
-        events: the log itself.
+        log: an agent's session.
         joining: messages that will be at the end of the history by then.
         estimator: guesses what nobody counted.
     """
-    counted = _counted(events)
+    state = log.state
+    counted = _counted(log)
     nodes = state.surface.nodes
     if counted is None:
         rest = [*state.surface.heads, *(message for _, message in nodes)]
@@ -103,9 +121,9 @@ def context_tokens(
     return tokens + estimator.estimate([*newer, *joining])
 
 
-def _counted(events: Sequence[Event]) -> tuple[int, int] | None:
+def _counted(log: ReadLog) -> tuple[int, int] | None:
     """The last answer whose tokens were counted, with all that stood before it; None: none was."""
-    for event in reversed(events):
+    for event in _backwards(log):
         data = event.data
         if getattr(data, "replaces", None) is not None:
             return None
@@ -113,6 +131,15 @@ def _counted(events: Sequence[Event]) -> tuple[int, int] | None:
             given, made = data.usage.input_tokens, data.usage.output_tokens
             return None if given is None else (event.seq, given + (made or 0))
     return None
+
+
+def _backwards(log: ReadLog) -> Iterator[Event]:
+    """The events from the last one on, a few at a time: a log decodes only what is read of it."""
+    end, size = log.seq, 64
+    while end >= 0:
+        after = max(end - size, -1)
+        yield from reversed(log.events(after)[: end - after])
+        end, size = after, 2 * size
 
 
 def _declared(state: State, estimator: TokenEstimator) -> int:

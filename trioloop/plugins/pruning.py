@@ -137,9 +137,7 @@ def _window(session: SessionHandle, policy: _Policy) -> int | None:
 def _tokens(
     session: SessionHandle, policy: _Policy, joining: Sequence[messages.UserMessage] = ()
 ) -> int:
-    return context_tokens(
-        session.state, session.events(), joining=joining, estimator=policy.estimator
-    )
+    return context_tokens(session, joining=joining, estimator=policy.estimator)
 
 
 def _relieve(

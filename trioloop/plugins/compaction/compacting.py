@@ -46,9 +46,7 @@ class Policy:
 
     def tokens(self, session: SessionHandle, joining: Sequence[messages.UserMessage] = ()) -> int:
         """Tokens of the next request."""
-        return context_tokens(
-            session.state, session.events(), joining=joining, estimator=self.estimator
-        )
+        return context_tokens(session, joining=joining, estimator=self.estimator)
 
     def is_pressed(
         self, session: SessionHandle, joining: Sequence[messages.UserMessage] = ()
@@ -72,11 +70,11 @@ async def compact(agent: AgentHandle, policy: Policy, why: Why, focus: str = "")
     if not part:
         return False
     size = policy.estimator.estimate([message for _, message in part])
-    agent.session.append(CompactionStarted(why, (part[0][0], part[-1][0]), size))
+    (started,) = agent.session.append(CompactionStarted(why, (part[0][0], part[-1][0]), size))
     instructions = policy.instructions + (f"\n\nAbove all, keep this: {focus}" if focus else "")
     try:
         text = await summary_of(agent, part, instructions)
-        return _replace(agent.session, policy, part, text)
+        return _replace(agent.session, policy, started.seq, part, text)
     except Exception as error:
         _close(agent.session, CompactionEnded("failed", f"{type(error).__name__}: {error}"))
         raise
@@ -110,6 +108,7 @@ def _part(
 def _replace(
     session: SessionHandle,
     policy: Policy,
+    start: int,
     part: Sequence[tuple[int, messages.Message]],
     text: str,
 ) -> bool:
@@ -122,9 +121,9 @@ def _replace(
     if size >= policy.estimator.estimate([one for _, one in part]):
         session.append(CompactionEnded("not smaller"))
         return False
-    asides = (one for one in reversed(session.events()) if isinstance(one.data, events.AsideEnded))
+    asides = [one.seq for one in session.events(start) if isinstance(one.data, events.AsideEnded)]
     session.append(
-        CompactionSummarised(next(asides).seq, size),
+        CompactionSummarised(asides[-1], size),
         events.UserMessageLogged(message, replaces=(part[0][0], part[-1][0])),
         CompactionEnded("replaced"),
     )

@@ -3,7 +3,7 @@
 A bracket without an end is what a crash left: nothing was replaced, and nobody waits for it.
 """
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
@@ -62,25 +62,33 @@ class CompactionState:
         replaced: how many replaced something.
         overflows: how many began because of an overflow, since the last answer or new chain.
         gave_up: the last one of the open turn replaced nothing.
+        made_room: the history was rewritten, by whomever, since the last attempt that failed.
     """
 
     replaced: int = 0
     overflows: int = 0
     gave_up: bool = False
+    made_room: bool = False
 
 
 def _behind(state: CompactionState, event: Event) -> CompactionState:
-    data = event.data
-    if isinstance(data, CompactionStarted) and data.why == "overflow":
-        return attrs.evolve(state, overflows=state.overflows + 1)
-    if isinstance(data, CompactionEnded):
-        done = data.outcome == "replaced"
-        return attrs.evolve(state, replaced=state.replaced + done, gave_up=not done)
-    if isinstance(data, events.AssistantMessageLogged):
-        return attrs.evolve(state, overflows=0) if state.overflows else state
-    if isinstance(data, events.TurnStarted) and data.retry_of is None:
-        return attrs.evolve(state, overflows=0, gave_up=False)
-    return state
+    changed: dict[str, Any] = {}  # Any: fields of different types
+    match event.data:
+        case events.AssistantAttemptLogged():
+            changed = {"made_room": False}
+        case events.AssistantMessageLogged() if state.overflows:
+            changed = {"overflows": 0}
+        case events.TurnStarted(retry_of=None):
+            changed = {"overflows": 0, "gave_up": False}
+        case CompactionStarted(why="overflow"):
+            changed = {"overflows": state.overflows + 1}
+        case CompactionEnded(outcome="replaced"):
+            changed = {"replaced": state.replaced + 1, "gave_up": False}
+        case CompactionEnded():
+            changed = {"gave_up": True}
+        case data if getattr(data, "replaces", None) is not None:
+            changed = {"made_room": True}
+    return attrs.evolve(state, **changed) if changed else state
 
 
 compaction_state = Fold(CompactionState, _behind)

@@ -11,10 +11,8 @@ from trioloop import (
     ByteEstimator,
     InvalidInputError,
     Runtime,
-    SessionHandle,
     StoreError,
     TokenEstimator,
-    events,
 )
 from trioloop.hooks import AttemptFailed, Compact, Decision, Enter, Next, PreStep, Retry
 from trioloop.plugins.compaction.compacting import Policy, compact
@@ -106,19 +104,10 @@ def _may_recover(failed: AttemptFailed, policy: Policy) -> bool:
     session = failed.agent.session
     if failed.failure.code != "CONTEXT_WINDOW_EXCEEDED":
         return False
-    if session.folded(compaction_state).overflows >= policy.recoveries_max:
+    state = session.folded(compaction_state)
+    if state.overflows >= policy.recoveries_max:
         return False
-    return not _made_room(session) or policy.is_pressed(session)
-
-
-def _made_room(session: SessionHandle) -> bool:
-    """Whether the history was rewritten since the last attempt."""
-    for event in reversed(session.events()):
-        if isinstance(event.data, events.AssistantAttemptLogged):
-            return False
-        if getattr(event.data, "replaces", None) is not None:
-            return True
-    return False
+    return not state.made_room or policy.is_pressed(session)
 
 
 async def _try(agent: AgentHandle, policy: Policy, why: Why) -> bool:
