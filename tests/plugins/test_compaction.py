@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.agent.reading import facts, said, types
+from tests.log.writing import Note
 from tests.plugins.compacting import LONG, OVERFLOW, SUMMARY, opened, outcomes
 from tests.plugins.conversing import (
     Summarising,
@@ -18,7 +19,7 @@ from tests.plugins.conversing import (
     nodes,
     script,
 )
-from trioloop import MemoryStore
+from trioloop import Event, MemoryStore
 from trioloop.errors import InvalidInputError
 from trioloop.events import AsideEnded, UserMessageLogged
 from trioloop.hooks import Next, PreStep, Reject
@@ -145,6 +146,21 @@ async def test_a_rejected_step_is_not_compacted_for() -> None:
 
         await agent.ask("more?")
         assert model.asides == []
+
+
+async def test_facts_that_others_log_meanwhile_disturb_nothing() -> None:
+    model = Summarising(script([[LONG], []]))
+    async with opened(model, window_tokens=1_500) as runtime:
+        agent = await converse(runtime, 1)
+
+        def note(event: Event) -> None:
+            if isinstance(event.data, CompactionStarted | AsideEnded):
+                agent.session.append(Note("meanwhile"))
+
+        with agent.session.observe(note):
+            await agent.ask("question 1")
+        assert outcomes(agent) == ["replaced"]
+        assert len(facts(agent, Note)) == 2
 
 
 # What a model answers

@@ -46,6 +46,13 @@ async def test_overflows_are_recovered_from_only_so_often(recoveries_max: int, t
         assert len(model.steps) == 6 + 1 + tried
 
 
+async def test_without_recoveries_a_filling_window_is_still_relieved() -> None:
+    model = Summarising([*script([[LONG]]), OVERFLOW])
+    async with opened(model, recoveries_max=0, window_tokens=1_500) as runtime:
+        agent = await converse(runtime, 2)
+        assert [start.why for start in facts(agent, CompactionStarted)] == ["pressure"]
+
+
 async def test_each_answer_allows_another_recovery() -> None:
     model = Summarising([*script([[LONG]]), OVERFLOW, *script([[LONG]]), OVERFLOW, Text("end")])
     async with opened(model) as runtime:

@@ -26,6 +26,7 @@ from trioloop.plugins.compaction.events import (
 from trioloop.plugins.compaction.summary import SummaryError, summary_message, summary_of
 
 _READABLE = 0.9  # of a window: what one request may hold beside prompt, question and answer
+_GAIN = 0.05  # of a window: for less, nobody is asked before a step
 
 
 @attrs.frozen
@@ -67,9 +68,9 @@ async def compact(agent: AgentHandle, policy: Policy, why: Why, focus: str = "")
         StoreError: the store failed.
     """
     part = _part(agent.session, policy, why)
-    if not part:
-        return False
     size = policy.estimator.estimate([message for _, message in part])
+    if size <= policy.estimator.estimate([summary_message(".")]):
+        return False
     (started,) = agent.session.append(CompactionStarted(why, (part[0][0], part[-1][0]), size))
     instructions = policy.instructions + (f"\n\nAbove all, keep this: {focus}" if focus else "")
     try:
@@ -100,7 +101,7 @@ def _part(
         policy.estimator,
         keep_tokens=keep,
         most_tokens=math.inf if window is None else _READABLE * window,
-        least_tokens=keep / 4 if why == "pressure" else 0,
+        least_tokens=_GAIN * (window or 0) if why == "pressure" else 0,
     )
     return nodes[: cut or 0]
 
