@@ -381,3 +381,13 @@ def test_what_is_sent_meanwhile_shows_nothing() -> None:
     assert seen(writer)[2:] == ["text of s", "", "done"]
     writer.end_step()
     writer.add(ended(number, "aborted"))
+
+
+def test_nodes_behind_an_event_are_those_that_came_since() -> None:
+    writer = LogWriter()
+    first = writer.turn_of_text("m1")
+    writer.turn_of_text("m2")
+    nodes = list(writer.state.surface.nodes)
+    assert writer.state.surface.nodes_behind(first) == nodes[2:]
+    assert writer.state.surface.nodes_behind(-1) == nodes
+    assert writer.state.surface.nodes_behind(writer.state.seq) == []

@@ -3,6 +3,7 @@
 CMP-07, 10, 15, 16, 25.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeAlias
@@ -15,7 +16,7 @@ from trio.testing import MockClock
 
 from examples.prune_results import cut_to
 from examples.prune_results import pruning as twin
-from tests.agent.reading import facts
+from tests.agent.reading import facts, reasons
 from tests.plugins.conversing import (
     ANSWERS,
     TURNS,
@@ -44,11 +45,20 @@ from trioloop.messages import (
 )
 from trioloop.plugins import pruning
 from trioloop.plugins.pruning import ResultsPruned, shortened
-from trioloop.testing import Answer, Fail, ScriptedModel, Text, open_test_runtime
+from trioloop.testing import (
+    Answer,
+    CancelPoint,
+    Fail,
+    ScriptedModel,
+    Text,
+    cancel_at_every_checkpoint,
+    open_test_runtime,
+)
 
 Pruning: TypeAlias = Callable[..., AbstractAsyncContextManager[None]]
 each_policy = pytest.mark.parametrize("policy", [pruning, twin], ids=["plugin", "twin"])
 each_cut = pytest.mark.parametrize("cut", [shortened, cut_to], ids=["plugin", "twin"])
+HISTORIES = int(os.environ.get("TRIOLOOP_HISTORIES", "60"))
 OVERFLOW = Fail("CONTEXT_WINDOW_EXCEEDED")
 LONG = [3_000, 3_000]
 
@@ -186,6 +196,27 @@ async def test_who_decided_before_is_not_overruled(
         assert trio.current_time() - began == 5
 
 
+# Cancelled
+
+
+@each_policy
+def test_cancelled_at_any_checkpoint_all_old_results_are_cut_or_none(policy: Pruning) -> None:
+    async def scenario(point: CancelPoint) -> None:
+        model = ScriptedModel([*script([[LONG], []]), OVERFLOW, Text("it fits")])
+        async with open_test_runtime(model=model, tools=[give]) as runtime, policy(runtime, keep=0):
+            agent = await converse(runtime, 2)
+            point.arm(agent.cancel)
+            agent.followup("more?")
+            await agent.wait_idle()
+            point.disarm()
+            sizes = {len(text) for text in results(agent)}
+            assert len(sizes) == 1
+            assert point.reached or max(sizes) <= 2_000
+            assert set(reasons(agent)[2:]) <= {"completed", "aborted"}
+
+    assert cancel_at_every_checkpoint(scenario) > 10
+
+
 # By hand
 
 
@@ -231,13 +262,13 @@ def test_images_are_named(cut: Callable[..., tuple[Block, ...]]) -> None:
 
 
 @each_policy
-@settings(max_examples=40)
+@settings(max_examples=HISTORIES)
 @given(turns=TURNS, keep=st.floats(0, 1), window=st.integers(100, 4_000))
 def test_any_history_stays_paired_gets_smaller_and_is_cut_once(
     policy: Pruning, turns: Turns, keep: float, window: int
 ) -> None:
     async def main() -> None:
-        model = ScriptedModel([*script(turns), Text("1"), Text("2")])
+        model = ScriptedModel([*script(turns), Text("end")])
         async with open_test_runtime(model=model, tools=[give]) as runtime:
             agent = await converse(runtime, len(turns))
             before = nodes(agent)
@@ -246,8 +277,10 @@ def test_any_history_stays_paired_gets_smaller_and_is_cut_once(
                 after = nodes(agent)
                 _check_cut([node for _, node in before], [node for _, node in after])
                 assert_paired(model.requests[-1].history)
-                await agent.ask("cut once more")
-                assert nodes(agent)[: len(before)] == after[: len(before)]
+                await agent.compact()
+                once = nodes(agent)
+                assert not await agent.compact()
+                assert nodes(agent) == once
 
     run(main)
 
@@ -260,11 +293,11 @@ def _check_cut(before: list[Message], after: list[Message]) -> None:
         assert isinstance(old, ToolResultMessage)
         assert isinstance(new, ToolResultMessage)
         assert (new.call, new.wire_id, new.is_error) == (old.call, old.wire_id, old.is_error)
-        assert len(str(new.content)) < len(str(old.content))
+        assert len(text_of(new.content)) < len(text_of(old.content))
 
 
 @each_policy
-@settings(max_examples=40)
+@settings(max_examples=HISTORIES)
 @given(names=st.lists(st.sampled_from(sorted(ANSWERS)), max_size=12), keep=st.sampled_from([0, 1]))
 def test_what_providers_sent_stays_paired(policy: Pruning, names: list[str], keep: float) -> None:
     async def main() -> None:

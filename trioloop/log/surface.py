@@ -77,6 +77,14 @@ class Surface:
         """Each history node in order: the seq of the event that wrote it, and its message."""
         return zip(self._source.seqs, self._source.whole(), strict=True)
 
+    def nodes_behind(self, seq: int) -> list[tuple[int, Message]]:
+        """The nodes at the end of the history that events behind `seq` wrote. O(their number)."""
+        source = self._source
+        first = len(source.seqs)
+        while first and source.seqs[first - 1] > seq:
+            first -= 1
+        return [(source.seqs[place], source.at(place)) for place in range(first, len(source.seqs))]
+
     @property
     def wire_ids(self) -> Set[str]:
         """The ids that providers know of the calls in the history."""

@@ -112,12 +112,11 @@ def context_tokens(
     """
     state = log.state
     counted = _counted(log)
-    nodes = state.surface.nodes
     if counted is None:
-        rest = [*state.surface.heads, *(message for _, message in nodes)]
+        rest = [*state.surface.heads, *state.surface.history]
         return _declared(state, estimator) + estimator.estimate([*rest, *joining])
     seq, tokens = counted
-    newer = [message for node, message in nodes if node > seq]
+    newer = [message for _, message in state.surface.nodes_behind(seq)]
     return tokens + estimator.estimate([*newer, *joining])
 
 
