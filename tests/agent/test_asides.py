@@ -8,7 +8,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from tests.agent.reading import facts, said, types
-from trioloop import Agent, MemoryStore, rebuild_request, tool
+from trioloop import Agent, Event, MemoryStore, rebuild_request, tool
 from trioloop.chunks import Usage
 from trioloop.errors import InvalidInputError, ModelFailure, NoPolicyError, StoreFailedError
 from trioloop.events import AsideEnded, AsideStarted, CallConfig, UserMessageLogged
@@ -123,6 +123,24 @@ class FullStore(MemoryStore):
         if self.full:
             raise StoreFailedError("the disk is full")
         return await super().commit(appends)
+
+
+async def test_who_observes_an_answer_may_still_cancel_it() -> None:
+    model = ScriptedModel([Text("1"), Text("aside")])
+    async with open_test_runtime(model=model) as runtime:
+        agent = await runtime.create_agent("a")
+        await agent.ask("one")
+        with trio.CancelScope() as scope:
+
+            def cancel_at_the_answer(event: Event) -> None:
+                if isinstance(event.data, AsideEnded):
+                    scope.cancel()
+
+            agent.session.observe(cancel_at_the_answer)
+            await agent.aside("and?")
+        assert scope.cancelled_caught
+        (end,) = facts(agent, AsideEnded)
+        assert end.message is not None
 
 
 async def test_nobody_is_asked_before_the_question_is_durable() -> None:

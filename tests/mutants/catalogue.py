@@ -5,6 +5,7 @@ from tests.mutants.of_agents import AGENTS
 from tests.mutants.of_bodies import BODIES
 from tests.mutants.of_calls import CALLS
 from tests.mutants.of_chains import CHAINS
+from tests.mutants.of_compaction import COMPACTION
 from tests.mutants.of_decisions import DECISIONS
 from tests.mutants.of_drivers import DRIVERS
 from tests.mutants.of_folds import FOLDS
@@ -37,4 +38,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *CALLS,
     *BODIES,
     *HOMES,
+    *COMPACTION,
 )
