@@ -111,7 +111,7 @@ async def _many_agents(effort: Effort) -> Figure:
         NAME,
         f"{CROWD_AGENTS}-agents-{CROWD}-clients-{CROWD_STOPPED}-stopped",
         Timings(tuple(watched), tuple(alone)),
-        unit="ms/turn",
+        unit="ms",
         clock="wall",
         versus="the same agents, unwatched",
         clients=clients,

@@ -183,12 +183,19 @@ class Bystander:
 
 
 @contextmanager
-def target(folder: Path) -> Iterator[Target]:
-    """`trioloop serve`, as anybody would start it; it must end as a signal asks it to."""
+def target(folder: Path, *, files_max: int | None = None) -> Iterator[Target]:
+    """`trioloop serve`, as anybody would start it; it must end as a signal asks it to.
+
+    Args:
+        folder: where it runs.
+        files_max: how many files it may have open.
+    """
+    serve = [sys.executable, "-m", "trioloop", "serve", "--model", "demonstration"]
+    limited = ["sh", "-c", f'ulimit -n {files_max}; exec "$@"', "sh"]
     log = folder / "stderr.txt"
     with log.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "trioloop", "serve", "--model", "demonstration"],
+            serve if files_max is None else limited + serve,
             cwd=folder,
             env={"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,

@@ -43,6 +43,7 @@ class Address:
         """A stream to it. A checkpoint.
 
         Raises:
+            ssl.SSLError: it speaks no TLS, or shows a certificate that isn't trusted.
             OSError: it can't be reached.
         """
         if self.path is not None:
@@ -51,7 +52,23 @@ class Address:
         if not self.tls:
             return stream
         context = self.tls_context or ssl.create_default_context()
-        return trio.SSLStream(stream, context, server_hostname=self.host, https_compatible=True)
+        secure = trio.SSLStream(stream, context, server_hostname=self.host, https_compatible=True)
+        try:
+            await secure.do_handshake()
+        except BaseException as error:  # whatever it was, nobody else would close it
+            await trio.aclose_forcefully(secure)
+            if isinstance(error, trio.BrokenResourceError):
+                raise _reason(error) from None
+            raise
+        return secure
+
+
+def _reason(broken: trio.BrokenResourceError) -> OSError:
+    """Why a handshake failed: TLS itself, or a peer that went away."""
+    cause = broken.__cause__
+    if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError):
+        return cause
+    return ConnectionAbortedError("the endpoint went away in the TLS handshake")
 
 
 def read_address(text: str, tls_context: ssl.SSLContext | None = None) -> tuple[Address, str]:

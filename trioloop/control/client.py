@@ -49,7 +49,7 @@ async def connect(
     Raises:
         InvalidInputError: the address has another form, or there is no token.
         EndpointRefusedError: the endpoint doesn't let us in.
-        OSError: it can't be reached.
+        OSError: it can't be reached, or shows a certificate that isn't trusted.
     """
     address, found = read_address(url, tls_context)
     chosen = token or found

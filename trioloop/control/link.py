@@ -6,6 +6,7 @@ sent again.
 
 import random
 import secrets
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
@@ -113,6 +114,7 @@ class Line:
 
         Raises:
             EndpointRefusedError: the endpoint doesn't let us in, or ended our token.
+            ssl.SSLError: it speaks no TLS, or shows a certificate that isn't trusted.
             OSError: it couldn't be reached for `patience_s`.
             trio.TooSlowError: it didn't answer for as long.
             ConnectionEndedError: a fault of its own ended every connection for as long.
@@ -141,6 +143,8 @@ class Line:
             except EndpointRefusedError as refused:
                 if refused.status not in _RETRIED_STATUSES or self._is_over(tried_since):
                     raise
+            except ssl.SSLError:
+                raise  # trying again makes no certificate a better one
             except (OSError, trio.TooSlowError):
                 if self._is_over(tried_since):
                     raise
