@@ -1,6 +1,7 @@
 """The catalogue of limits."""
 
 from docs.catalogues.reading import fields, says
+from trioloop.control import ControlLimits
 from trioloop.limits import Limits
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
 
@@ -8,17 +9,20 @@ OPENING = """\
 # Limits
 
 Everything that can run out has a maximum, and everything that may take long has a time. Each is a
-field of one of three classes; give the ones that you change:
+field of one of four classes; give the ones that you change:
 `open_runtime(limits=Limits(calls_max=4))`.
 
 """
 
 HEAD = "| limit | default | unit | meaning |\n| --- | ---: | --- | --- |\n"
 _ENDINGS = ("_max", "_min", "_warn")
+_RATE = "_per_s_max"
 _OTHER_WORDS = {
+    "burst": "messages",
     "chars": "characters",
     "continuations": "steps",
     "pauses": "steps",
+    "remembered": "commands",
     "strays": "threads",
 }
 
@@ -27,6 +31,8 @@ def unit(name: str) -> str:
     """The unit of a limit, which its name tells."""
     if name.endswith("_s"):
         return "seconds"
+    if name.endswith(_RATE):
+        return f"{unit(name.removesuffix(_RATE))} a second"
     for ending in _ENDINGS:
         name = name.removesuffix(ending)
     word = name.rpartition("_")[2]
@@ -63,4 +69,7 @@ def page() -> str:
         f"\n## Of a model's connections\n\n"
         f"[`ConnectionLimits`][trioloop.models.deadlines.ConnectionLimits] of one model.\n\n"
         f"{_table(ConnectionLimits)}"
+        f"\n## Of a control endpoint\n\n"
+        f"[`ControlLimits`][trioloop.control.limits.ControlLimits] of "
+        f"`trioloop.control.serve(limits=...)`.\n\n{_table(ControlLimits)}"
     )

@@ -214,15 +214,17 @@ async def test_leaving_tells_all_clients_and_waits_for_none_that_stays_silent() 
         async with served(limits=QUICK) as there:
             codes = list[int]()
 
-            async def listen(*, task_status: trio.TaskStatus[None]) -> None:
+            async def listen(opened: trio.Event) -> None:
                 async with raw_connection(there.address) as connection:
-                    task_status.started()
+                    opened.set()
                     with pytest.raises(ConnectionEndedError) as caught:
                         await connection.receive()
                     codes.append(caught.value.close_code)
 
             for _ in range(3):
-                await nursery.start(listen)
+                opened = trio.Event()
+                nursery.start_soon(listen, opened)
+                await opened.wait()
             port = port_of(there.address)
             silent = await trio.open_tcp_stream("127.0.0.1", port)
             await trio.testing.wait_all_tasks_blocked()

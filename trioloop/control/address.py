@@ -55,10 +55,11 @@ class Address:
         secure = trio.SSLStream(stream, context, server_hostname=self.host, https_compatible=True)
         try:
             await secure.do_handshake()
-        except BaseException as error:  # whatever it was, nobody else would close it
+        except trio.BrokenResourceError as broken:
             await trio.aclose_forcefully(secure)
-            if isinstance(error, trio.BrokenResourceError):
-                raise _reason(error) from None
+            raise _reason(broken) from None
+        except BaseException:  # cancelled, nobody else would close it
+            await trio.aclose_forcefully(secure)
             raise
         return secure
 
