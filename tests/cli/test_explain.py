@@ -7,7 +7,8 @@ import pytest
 
 from tests.cli.logs import STEERING, stored, two_turns
 from tests.log.writing import LogWriter, sent
-from trioloop.events import InboxSpliced
+from trioloop.events import InboxSpliced, UserMessageLogged
+from trioloop.messages import user_message
 
 
 @pytest.fixture
@@ -61,6 +62,26 @@ def test_a_request_tells_the_events_that_made_it(command_here: Any, store: Path)
     ]
     assert told[1][2] == "scripted m, tools: look"
     assert not STEERING & set(done.out)
+
+
+def test_what_a_summary_stands_for_is_told_below_it(command_here: Any, tmp_path: Path) -> None:
+    writer = LogWriter()
+    last = writer.turn_of_text("m1", "So it is.")
+    (first, _), *_ = writer.state.surface.nodes
+    summary = user_message("All was said.", source="compaction")
+    seq = writer.add(UserMessageLogged(summary, replaces=(first, last)))
+    writer.turn_of_text("m2")
+    store = stored(tmp_path / "a.db", writer.events)
+    request = next(one.seq for one in reversed(writer.events) if one.type == "assistant/message")
+    done = command_here("explain", store, "paris", "--request", str(request))
+    told = [line.split("\t") for line in done.out.splitlines()]
+    assert told[2:5] == [
+        [str(seq), "user", "All was said."],
+        [str(first), "for user", "text of m1"],
+        [str(last), "for assistant", "So it is."],
+    ]
+    done = command_here("explain", store, "paris", "m1")
+    assert done.out.splitlines()[-1] == f"event {seq} stands for it in the history by now"
 
 
 def test_a_session_without_messages_says_so(command_here: Any, tmp_path: Path) -> None:

@@ -263,8 +263,8 @@ class Agent(Addressee):
     ) -> Assembled:
         """Ask the model something beside the conversation, with the settings of its last request.
 
-        A checkpoint. Question and answer are in the log, but don't join the history. No call of the
-        answer runs, and nobody retries a failure.
+        A checkpoint. Question and answer are in the log, but don't join the history. No hook sees
+        them, no call of the answer runs, and nobody retries a failure.
 
         Args:
             question: text, blocks, or a `UserMessage`.

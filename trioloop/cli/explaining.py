@@ -167,9 +167,9 @@ def _shown(
 ) -> Iterator[tuple[str, ...]]:
     """A message of the history, and below it what it stands for."""
     part, text = _said(message)
-    yield f"{before}{seq}", f"{before}{part}", text
+    yield str(seq), f"{before}{part}", text
     for old, said in origin.replaced.get(seq, ()):
-        yield from _shown(origin, old, said, f"{before}  ")
+        yield from _shown(origin, old, said, f"{before}for ")
 
 
 def _said(message: Message) -> tuple[str, str]:
