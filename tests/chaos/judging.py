@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import trio
 
 from tests.chaos.running import NOTHING, SESSION, Place, Told
-from trioloop import Event, SqliteStore, open_runtime, read_session
+from trioloop import Event, SqliteStore, ToolContext, open_runtime, read_session, tool
 from trioloop.errors import StoreUnreadableError, TrioloopError, UnknownSessionError
 from trioloop.events import (
     AssistantMessageLogged,
@@ -25,6 +25,7 @@ from trioloop.log.repair import repair
 from trioloop.ports import StoredRow
 from trioloop.store import read_rows
 from trioloop.testing import ScriptedModel, Text
+from trioloop.tools import Tool
 
 NOT_JUDGED = "not judged"
 
@@ -54,10 +55,15 @@ def faults_as_it_lies(place: Place, told: Iterable[Told]) -> list[str]:
     return found
 
 
-def faults_as_it_goes_on(place: Place) -> list[str]:
-    """What is wrong once runtimes have taken it up, twice, and it has gone on working."""
+def faults_as_it_goes_on(place: Place, *, rerun: bool = False) -> list[str]:
+    """What is wrong once runtimes have taken it up, twice, and it has gone on working.
+
+    Args:
+        place: what was left.
+        rerun: run calls again, the first time, that may be.
+    """
     effects = place.ledger_keys()
-    first = trio.run(_taken_up, place, "")
+    first = trio.run(_taken_up, place, "", rerun)
     if not first:
         return []
     again = trio.run(_taken_up, place, "")
@@ -81,17 +87,38 @@ def last_durable(place: Place) -> str:
     return f"{rows[-1].seq} {read_session(place.store, SESSION)[-1].type}"
 
 
-async def _taken_up(place: Place, prompt: str) -> tuple[Event, ...]:
+async def _taken_up(place: Place, prompt: str, rerun: bool = False) -> tuple[Event, ...]:
     """Resume the session, ask if there is something to ask, and leave: its log afterwards."""
-    model = ScriptedModel(lambda _: Text("I go on."))
-    async with open_runtime(model=model, store=SqliteStore(place.store), strict=True) as runtime:
+    model, store = ScriptedModel(lambda _: Text("I go on.")), SqliteStore(place.store)
+    async with open_runtime(
+        model=model, store=store, tools=_ledger_tools(place), strict=True
+    ) as runtime:
         try:
-            agent = await runtime.resume_agent(SESSION)
+            agent = await runtime.resume_agent(SESSION, rerun=rerun)
         except UnknownSessionError:
             return ()
+        await agent.wait_idle()
         if prompt:
             await agent.ask(prompt)
     return read_session(place.store, SESSION)
+
+
+def _ledger_tools(place: Place) -> list[Tool]:
+    """The tools of the process that died, as they are when they run again."""
+
+    @tool
+    def write_ledger(line: str, context: ToolContext) -> str:
+        """Write a line into the ledger."""
+        with place.ledger.open("a") as ledger:
+            ledger.write(f"{context.key} {line}\n")
+        return "written"
+
+    @tool(effects="read-only")
+    def read_ledger() -> str:
+        """Read the ledger: all of its lines."""
+        return place.ledger.read_text() if place.ledger.exists() else "empty"
+
+    return [write_ledger, read_ledger]
 
 
 def _lost(rows: Sequence[StoredRow], told: Told) -> Iterator[str]:

@@ -94,6 +94,14 @@ def _killed_at_fact(folder: Path, fact: str) -> Outcome:
     return _judged(place, [run(place, at=fact)])
 
 
+def _killed_and_run_again(folder: Path, fact: str) -> Outcome:
+    """Taken up with `rerun`: what only reads runs again, what writes never does."""
+    place = Place(folder)
+    told = run(place, at=fact)
+    durable = last_durable(place)
+    return Outcome(told.last_appended, durable, faults_as_it_goes_on(place, rerun=True))
+
+
 def commits() -> Iterable[str]:
     """The commits that are asked for behind each event of a run."""
     return [
@@ -262,6 +270,7 @@ KINDS: dict[str, Kind] = {
     "kill-at-random": Kind(_killed_at_random, _whole_numbers),
     "kill-at-fact": Kind(_killed_at_fact, facts),
     "kill-at-commit": Kind(_killed_at_fact, commits),
+    "kill-and-rerun": Kind(_killed_and_run_again, commits),
     **{
         f"{name}-at-call": Kind(_failing_call(fault), calls, _untraceable)
         for name, fault in FAULTS.items()
