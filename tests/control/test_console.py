@@ -56,6 +56,27 @@ def test_calls_are_lanes_in_time_with_a_barrier_across_them(
     assert console.faults == []
 
 
+def test_who_comes_later_sees_the_barrier_that_runs_and_all_bars_inside(
+    chromium: Any, served: ServedProcess
+) -> None:
+    first = Console(chromium, served.url)
+    first.create("planner")
+    first.send("hello")
+    first.see(".turn .chip.is-completed")
+    first.send("lanes")
+    served.open("weather", "museums")
+    first.see(".bar.is-barrier.is-running")
+    later = Console(chromium, served.url, width=390)
+    later.see(".bar.is-barrier.is-running")
+    served.open("plan", "restaurants", "hotels")
+    later.see(".turn .chip.is-completed", nth=1)
+    chart = later.page.locator(".rows").first.bounding_box()
+    for bar in later.page.locator(".bar").all():
+        box = bar.bounding_box()
+        assert box["x"] + box["width"] <= chart["x"] + chart["width"] + 1
+    assert first.faults == later.faults == []
+
+
 def test_it_is_steered_in_the_middle_and_a_call_and_a_turn_are_cancelled(
     chromium: Any, served: ServedProcess
 ) -> None:

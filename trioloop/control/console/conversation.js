@@ -169,7 +169,7 @@ function barViews(bar, lanes, state, act) {
   const { call } = bar;
   const isBarrier = call.mode === "barrier" || bar.alone;
   const top = isBarrier ? 0 : bar.lane;
-  const place = (left, width) => ({ left: percent(left), width: percent(width), top: `calc(${top} * var(--row) + 3px)`, height: `calc(${isBarrier ? lanes : 1} * var(--row) - 7px)` });
+  const place = (left, width) => ({ left: `min(${percent(left)}, 100% - 1.4rem)`, width: percent(width), top: `calc(${top} * var(--row) + 3px)`, height: `calc(${isBarrier ? lanes : 1} * var(--row) - 7px)` });
   const status = call.result ? (call.result.is_error ? "error" : "done") : asks(call) ? "asking" : bar.isWaiting ? "waiting" : "running";
   const label = `${call.name}, ${call.mode === "barrier" ? "barrier, " : bar.alone ? "ran alone, " : ""}${status}, ${duration(bar.ms)}`;
   return [

@@ -40,7 +40,9 @@ const TAKE = {
   "turn/end"(session, data, event) {
     Object.assign(last(session.turns), { ended: event.time, end: data });
     session.live = null;
-    session.bodies.clear();
+    for (const step of last(session.turns).steps) {
+      for (const call of step.calls) session.bodies.delete(call.id); // those of later turns are known already
+    }
   },
   "step/start"(session, data, event) {
     last(session.turns).steps.push({

@@ -2,6 +2,8 @@
 // Pure: calls with times in, bars with fractions of a width out.
 
 const SHORTEST_MS = 400; // of the axis, so that quick calls don't look like long ones
+const QUICK_MS = 20; // whether calls that are quicker ran alone can't be seen
+const LAST_TICK = 0.9; // beyond it a tick's words would not fit
 
 export function layOut(calls, now) {
   const ran = calls.filter((call) => call.began !== null).sort((a, b) => a.began - b.began);
@@ -31,7 +33,7 @@ export function layOut(calls, now) {
 
 // The log doesn't say which calls were barriers, but it shows when nothing else ran.
 function ranAlone(call, ran) {
-  if (call.mode !== null || call.ended === null) return false;
+  if (call.mode !== null || call.ended === null || call.ended - call.began < QUICK_MS) return false;
   return ran.every((other) => other === call || other.began >= call.ended || (other.ended !== null && other.ended <= call.began));
 }
 
@@ -40,7 +42,7 @@ export function ticks(ms) {
   const unit = 10 ** Math.floor(Math.log10(wanted));
   const step = [1, 2, 5, 10].map((one) => one * unit).find((one) => one >= wanted);
   const found = [];
-  for (let at = 0; at < ms; at += step) found.push({ at: at / ms, text: duration(at) });
+  for (let at = 0; at < ms; at += step) found.push({ at: at / ms, text: at / ms > LAST_TICK ? "" : duration(at) });
   return found;
 }
 

@@ -100,7 +100,7 @@ function question(asked, state, act) {
     "section",
     { class: "question", key: asked.approval, "aria-label": "A question that waits for an answer" },
     h("div", { class: "question-words" }, h("strong", null, harmless(asked.question)), elsewhere ? h("button", { type: "button", class: "link", onClick: () => act.select(asked.agent) }, asked.agent) : null),
-    h("details", { class: "aside" }, h("summary", null, h("span", { class: "mono" }, harmless(asked.tool))), h("pre", null, pretty(JSON.stringify(asked.arguments)))),
+    h("details", { class: "aside", open: true }, h("summary", null, h("span", { class: "mono" }, harmless(asked.tool))), h("pre", null, pretty(JSON.stringify(asked.arguments)))),
     h("div", { class: "answers" }, h("button", { type: "button", class: "primary", onClick: () => act.answer(asked.approval, true) }, "Allow"), h("button", { type: "button", class: "danger", onClick: () => act.answer(asked.approval, false) }, "Deny")),
   );
 }
@@ -130,7 +130,7 @@ function inbox(state, act) {
       h(
         "div",
         { class: "inbox-list", key: list },
-        h("span", { class: "quiet", title: meaning }, list),
+        h("span", { class: "quiet", title: meaning }, list.replace("-", " ")),
         lists[list].map((pending) =>
           h("span", { class: "chip pending", key: pending.message.id, title: meaning }, h("span", { class: "pending-text" }, harmless(contentText(pending.message.content))), h("button", { type: "button", class: "link", "aria-label": "Discard this message", title: "Discard", onClick: () => act.discard(pending.message.id) }, "×")),
         ),
