@@ -145,6 +145,38 @@ async def test_a_question_that_nobody_answers_is_a_no_in_the_end(autojump_clock:
         assert "nobody answered within 300 s" in str(result.content)
 
 
+async def test_an_answer_in_the_last_moment_counts_or_it_is_refused(
+    autojump_clock: MockClock,
+) -> None:
+    for _ in range(20):  # what comes first in one moment is left to chance
+        said, result = await answered_in_the_last_moment()
+        assert said.allow == (result.code is None)
+
+
+async def answered_in_the_last_moment() -> tuple[ApprovalAnswered, ToolResultLogged]:
+    """How the log says that a question ended, and the result of its call."""
+    approvals = Approvals(timeout_s=300)
+    async with (
+        open_test_runtime(
+            model=model(), tools=[launch], hooks=[asking], approver=approvals
+        ) as runtime,
+        trio.open_nursery() as nursery,
+    ):
+        agent = await runtime.create_agent("a")
+
+        async def answer() -> None:
+            await trio.sleep(300)
+            for waiting in approvals.open:
+                approvals.answer(waiting.asked.approval, allow=True)
+
+        approvals.observe(lambda: nursery.start_soon(answer) if approvals.open else None)
+        await agent.ask("go")
+        nursery.cancel_scope.cancel()
+    said = [one.data for one in agent.session.events() if isinstance(one.data, ApprovalAnswered)]
+    (result,) = results(agent.session)
+    return said[-1], result
+
+
 async def test_a_question_is_withdrawn_with_its_call(autojump_clock: MockClock) -> None:
     approvals = Approvals(timeout_s=None)
     async with open_test_runtime(

@@ -71,24 +71,23 @@ class OpenApproval:
         asked: the question, as it stands in the log.
         tool: the tool's name.
         arguments: the call's arguments, as the model wrote them.
+        given: the answer, once there is one.
     """
 
     agent: Agent
     asked: ApprovalRequested
     tool: str
     arguments: str
-    _answer: ApprovalAnswered | None = None
+    given: ApprovalAnswered | None = None
     _came: trio.Event = attrs.field(factory=trio.Event)
 
-    async def wait(self) -> ApprovalAnswered:
+    async def wait(self) -> None:
         """Wait for the answer. A checkpoint."""
         await self._came.wait()
-        assert self._answer is not None  # given together with the event
-        return self._answer
 
     def give(self, answer: ApprovalAnswered) -> None:
         """Record the answer and tell who waits."""
-        self._answer = answer
+        self.given = answer
         self.agent.session.append(answer)
         self._came.set()
 
@@ -135,9 +134,10 @@ class Approvals:
         asked = self._opened(agent, call, question)
         try:
             with trio.move_on_after(math.inf if self._timeout_s is None else self._timeout_s):
-                answer = await asked.wait()
-                return answer.allow or answer.reason or False
-            return self._expired(asked)
+                await asked.wait()
+            if asked.given is None:
+                return self._expired(asked)
+            return asked.given.allow or asked.given.reason or False  # perhaps in the last moment
         except trio.Cancelled:
             self._close(asked, allow=False, outcome="withdrawn")
             raise
