@@ -1,5 +1,7 @@
 """What each method does, asked through the client (control.md, Protocol)."""
 
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +9,7 @@ import trio
 
 from tests.control.serving import agent_of, controlled, read_log, served, types
 from trioloop import tool
-from trioloop.control import Tokens, WireError, connect, serve
+from trioloop.control import Control, Tokens, WireError, connect, serve
 from trioloop.control.connection import EndpointRefusedError
 from trioloop.control.limits import ControlLimits
 from trioloop.messages import TextBlock
@@ -116,6 +118,29 @@ async def test_a_fork_begins_where_its_parent_was() -> None:
         assert open_turn.code == "open_turn"
         assert open_turn.facts["nearest"] == 1
         assert (await refused(control.fork("a", "d", at_seq=999))).field == "$.at_seq"
+
+
+@pytest.mark.parametrize("stored", [False, True])
+async def test_several_clients_that_open_an_agent_at_once_all_have_it(
+    tmp_path: Path, stored: bool
+) -> None:
+    store = tmp_path / "agents.db"
+    if stored:
+        async with controlled(store=store) as (control, _):
+            await control.create("a")
+    async with served(store=store) as there, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connect(there.address)) for _ in range(4)]
+        opened = list[str]()
+
+        async def open_it(control: Control) -> None:
+            made = await (control.resume("a") if stored else control.create("a"))
+            opened.append(made.agent)
+
+        async with trio.open_nursery() as nursery:
+            for control in clients:
+                nursery.start_soon(open_it, control)
+        assert opened == ["a"] * 4
+        assert len(there.runtime.agents) == 1
 
 
 async def test_lists_come_in_pages_and_name_stored_sessions() -> None:

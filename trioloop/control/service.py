@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from weakref import WeakValueDictionary
 
 import attrs
 import msgspec
+import trio
 
 from trioloop.agent.agent import Agent
 from trioloop.agent.notifications import Notification
@@ -45,6 +47,9 @@ class Service:
     remembered: Remembered
     audience: Audience
     changes: Changes = attrs.field(factory=Changes)
+    _opening: WeakValueDictionary[SessionId, trio.Lock] = attrs.field(
+        factory=WeakValueDictionary, init=False
+    )
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -80,17 +85,29 @@ class Service:
         """
         chosen = self.name(name)
         known = self.runtime.agents.get(chosen)
-        if known is not None:
-            return known
-        try:
-            agent = await self.runtime.resume_agent(chosen)
-        except (SessionExistsError, SessionLockedError):
-            if chosen in self.runtime.agents:  # another client was faster
-                return self.runtime.agents[chosen]
-            raise
-        if self.approvals is not None:
-            void(agent, frozenset(one.asked.approval for one in self.approvals.open))
-        return agent
+        return known if known is not None else await self._resumed(chosen)
+
+    async def _resumed(self, name: SessionId) -> Agent:
+        async with self.opening(name):
+            known = self.runtime.agents.get(name)
+            if known is not None:  # another client was faster
+                return known
+            try:
+                agent = await self.runtime.resume_agent(name)
+            except (SessionExistsError, SessionLockedError):
+                if name in self.runtime.agents:  # so was the program that serves
+                    return self.runtime.agents[name]
+                raise
+            if self.approvals is not None:
+                void(agent, frozenset(one.asked.approval for one in self.approvals.open))
+            return agent
+
+    def opening(self, name: SessionId) -> trio.Lock:
+        """Held by whoever makes an agent live, so that others find it instead of being refused."""
+        lock = self._opening.get(name)
+        if lock is None:
+            lock = self._opening[name] = trio.Lock()
+        return lock
 
     def name(self, text: str, *, field: str | None = None) -> SessionId:
         """A name that a session may have.

@@ -40,7 +40,8 @@ async def create(service: Service, asked: parameters.OneAgent) -> AgentState:
     """An agent on a new session; the same again where it was made before."""
     name = service.name(asked.agent, field="$.agent")
     try:
-        agent = await service.runtime.create_agent(name)
+        async with service.opening(name):
+            agent = await service.runtime.create_agent(name)
     except SessionExistsError:
         agent = await _made_before(service, name, parent=None, at_seq=None)
     return await _durable(service, agent)
@@ -51,7 +52,8 @@ async def fork(service: Service, asked: parameters.Fork) -> AgentState:
     name = service.name(asked.agent, field="$.agent")
     parent = service.name(asked.parent)
     try:
-        agent = await service.runtime.fork_agent(parent, name, at_seq=asked.at_seq)
+        async with service.opening(name):
+            agent = await service.runtime.fork_agent(parent, name, at_seq=asked.at_seq)
     except SessionExistsError:
         agent = await _made_before(service, name, parent=parent, at_seq=asked.at_seq)
     except InvalidInputError:
