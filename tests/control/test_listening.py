@@ -17,7 +17,12 @@ from tests.control.raw_client import raw_connection
 from tests.control.serving import served
 from trioloop import InvalidInputError
 from trioloop.control import ControlLimits, Endpoint, connect
-from trioloop.control.connection import ConnectionEndedError
+from trioloop.control.connection import (
+    ConnectionEndedError,
+    EndpointRefusedError,
+    accepted,
+)
+from trioloop.control.reception import receive_head
 
 QUICK = ControlLimits(head_s=0.5, close_s=0.5, shutdown_s=0.5)
 
@@ -165,6 +170,30 @@ async def test_a_file_in_the_socket_s_place_is_left_alone(tmp_path: Path) -> Non
         async with served(listen=f"unix:{path}"):
             pass
     assert path.read_text(encoding="utf-8") == "precious"
+
+
+# Somebody else at the address
+
+
+async def test_a_server_that_speaks_something_else_is_no_endpoint() -> None:
+    async def answer(stream: trio.SocketStream) -> None:
+        head, behind = await receive_head(stream, QUICK.head_bytes_max)
+        (key,) = head.all(b"sec-websocket-key")
+        async with accepted(
+            stream, key=key, behind=behind, limits=QUICK, on_refusal=lambda refusal: None
+        ) as connection:
+            await connection.receive()
+            await connection.send("welcome to the chat room")
+            await connection.close()
+
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, answer, [listener])
+        with pytest.raises(EndpointRefusedError):
+            async with connect(f"http://127.0.0.1:{port}/#{'t' * 43}", patience_s=0):
+                pass
+        nursery.cancel_scope.cancel()
 
 
 # No room, and the end

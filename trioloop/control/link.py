@@ -77,8 +77,13 @@ async def incoming(connection: Connection) -> Incoming:
 
     Raises:
         ConnectionEndedError: there is none.
+        EndpointRefusedError: what came is no frame of an endpoint's.
     """
-    return _decode(await connection.receive())
+    text = await connection.receive()
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        raise EndpointRefusedError(0) from None
 
 
 def request(id: str | int, method: str, parameters: Parameters) -> str:
