@@ -29,7 +29,7 @@ def break_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
         await trio.lowlevel.checkpoint()
         raise RuntimeError("scheduler")
 
-    monkeypatch.setattr("trioloop.agent.step.run_batch", broken)
+    monkeypatch.setattr("trioloop.agent.step.dispatch.run_batch", broken)
 
 
 async def test_a_failing_scheduler_answers_each_call_and_ends_the_turn_internal(
