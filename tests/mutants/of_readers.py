@@ -34,7 +34,7 @@ READERS = (
         "D4",
         "trioloop/log/repair.py",
         "        results.extend(_lost_nested(call))\n",
-        "",
+        "        pass\n",
         (
             "tests/log/test_repair.py::test_the_calls_that_a_call_made_are_answered_before_it_even_if_it_runs_again",
         ),
@@ -77,8 +77,8 @@ READERS = (
         "a message's story ends with its claim",
         "G5",
         "trioloop/log/explain.py",
-        "    elif isinstance(data, UserMessageLogged):\n        yield data.message.id\n",
-        "",
+        "        if data.message.id:\n            yield data.message.id\n",
+        "        pass\n",
         ("tests/log/test_explain.py::test_an_admitted_message_tells_its_way",),
     ),
     Mutant(
