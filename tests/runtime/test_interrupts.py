@@ -24,14 +24,17 @@ def _interrupt(database: Path, where: str, more: int) -> tuple[int, str, str]:
         stderr=subprocess.PIPE,
         text=True,
     ) as program:
-        assert program.stdout is not None
-        assert program.stdout.readline() == "there\n"
-        program.send_signal(signal.SIGINT)
-        for _ in range(more):
-            time.sleep(0.05)
+        try:
+            assert program.stdout is not None
+            assert program.stdout.readline() == "there\n"
             program.send_signal(signal.SIGINT)
-        said, complained = program.communicate(timeout=60)
-        return program.returncode, said, complained
+            for _ in range(more):
+                time.sleep(0.05)
+                program.send_signal(signal.SIGINT)
+            said, complained = program.communicate(timeout=60)
+            return program.returncode, said, complained
+        finally:
+            program.kill()  # where SIGINT is ignored, as in a shell's background job
 
 
 def _events(database: Path) -> list[Event]:
