@@ -5,6 +5,7 @@ Each is an async context manager over a runtime: `open_runtime(plugins=[retry])`
 """
 
 from trioloop.plugins.approval import Approvals
+from trioloop.plugins.asking import Rule, approval
 from trioloop.plugins.compaction import compaction
 from trioloop.plugins.limits import Budget, Price, limits
 from trioloop.plugins.plan_mode import plan_mode
@@ -18,6 +19,8 @@ __all__ = [
     "Budget",
     "Delegate",
     "Price",
+    "Rule",
+    "approval",
     "compaction",
     "limits",
     "plan_mode",

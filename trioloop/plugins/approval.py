@@ -14,10 +14,21 @@ from typing import Literal, TypeAlias
 import attrs
 import trio
 
-from trioloop import Agent, CallId, Event, EventData, SessionId, TrioloopError, event
+from trioloop import (
+    Agent,
+    CallId,
+    Event,
+    EventData,
+    Fold,
+    InvalidInputError,
+    SessionId,
+    TrioloopError,
+    event,
+)
 from trioloop.hooks import Registration
 
 Outcome: TypeAlias = Literal["answered", "expired", "withdrawn", "void"]
+Remember: TypeAlias = Literal["turn", "session"]
 
 
 @event("approval/request", ignorable=True)
@@ -29,12 +40,14 @@ class ApprovalRequested(EventData):
         call: the call that is asked about.
         question: what is asked.
         until: Unix milliseconds at which it counts as a no; None: it waits for ever.
+        about: what an answer is about that is remembered; "": it can't be.
     """
 
     approval: str
     call: CallId
     question: str
     until: int | None = None
+    about: str = ""
 
 
 @event("approval/answer", ignorable=True)
@@ -47,6 +60,8 @@ class ApprovalAnswered(EventData):
         outcome: how it came to that.
         reason: why it may not, in words.
         by: who answered, in a word.
+        remember: how long the answer holds for further calls that are about the same; None: it
+            holds for this call alone.
     """
 
     approval: str
@@ -54,6 +69,12 @@ class ApprovalAnswered(EventData):
     outcome: Outcome
     reason: str = ""
     by: str = ""
+    remember: Remember | None = None
+
+
+@event("approval/forgotten", ignorable=True)
+class ApprovalsForgotten(EventData):
+    """No answer is remembered any more that was given before."""
 
 
 class UnknownApprovalError(TrioloopError, LookupError):
@@ -71,23 +92,29 @@ class OpenApproval:
         asked: the question, as it stands in the log.
         tool: the tool's name.
         arguments: the call's arguments, as the model wrote them.
-        given: the answer, once there is one.
     """
 
     agent: Agent
     asked: ApprovalRequested
     tool: str
     arguments: str
-    given: ApprovalAnswered | None = None
+    _answer: ApprovalAnswered | None = None
     _came: trio.Event = attrs.field(factory=trio.Event)
 
-    async def wait(self) -> None:
+    @property
+    def answer(self) -> ApprovalAnswered | None:
+        """The answer; None: it is still open."""
+        return self._answer
+
+    async def wait(self) -> ApprovalAnswered:
         """Wait for the answer. A checkpoint."""
         await self._came.wait()
+        assert self._answer is not None  # given together with the event
+        return self._answer
 
     def give(self, answer: ApprovalAnswered) -> None:
         """Record the answer and tell who waits."""
-        self.given = answer
+        self._answer = answer
         self.agent.session.append(answer)
         self._came.set()
 
@@ -107,7 +134,7 @@ class Approvals:
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         if timeout_s is not None and not timeout_s > 0:
-            raise ValueError(f"timeout_s must be greater than 0, not {timeout_s!r}")
+            raise InvalidInputError(f"timeout_s must be greater than 0, not {timeout_s!r}")
         self._timeout_s = timeout_s
         self._clock = clock
         self._open: dict[str, OpenApproval] = {}
@@ -127,24 +154,35 @@ class Approvals:
 
         return Registration(remove)
 
-    async def ask(self, agent: object, call: CallId, question: str) -> bool | str:
-        """Open a question and wait for its answer. A checkpoint; cancelled, it is withdrawn."""
+    async def ask(self, agent: object, call: CallId, question: str, about: str = "") -> bool | str:
+        """Open a question and wait for its answer. A checkpoint; cancelled, it is withdrawn.
+
+        Args:
+            agent: whose call.
+            call: the call's id.
+            question: what is asked.
+            about: what the answer is about where it is remembered; "": it can't be.
+
+        Returns:
+            True: the call may run. False, or words that tell the model why: it may not.
+        """
         if not isinstance(agent, Agent):
             return "its agent keeps no log to ask in"
-        asked = self._opened(agent, call, question)
+        asked = self._opened(agent, call, question, about)
         try:
             with trio.move_on_after(math.inf if self._timeout_s is None else self._timeout_s):
                 await asked.wait()
-            if asked.given is None:
-                return self._expired(asked)
-            return asked.given.allow or asked.given.reason or False  # perhaps in the last moment
         except trio.Cancelled:
             self._close(asked, allow=False, outcome="withdrawn")
             raise
+        answer = asked.answer or self._expired(asked)  # given in time, if only just
+        return answer.allow or answer.reason or False
 
-    def _opened(self, agent: Agent, call: CallId, question: str) -> OpenApproval:
+    def _opened(self, agent: Agent, call: CallId, question: str, about: str) -> OpenApproval:
+        void(agent, frozenset(self._open))
         until = None if self._timeout_s is None else self._clock() + round(self._timeout_s * 1000)
-        request = ApprovalRequested(approval_id(agent.name, call), call, question, until)
+        id = approval_id(agent.name, call)
+        request = ApprovalRequested(id, call, question, until, about)
         agent.session.append(request)
         step = agent.session.state.step
         found = None if step is None else step.calls.get(call)
@@ -153,13 +191,18 @@ class Approvals:
         self._tell()
         return asked
 
-    def _expired(self, asked: OpenApproval) -> str:
+    def _expired(self, asked: OpenApproval) -> ApprovalAnswered:
         reason = f"nobody answered within {self._timeout_s:g} s: {asked.asked.question}"
-        self._close(asked, allow=False, outcome="expired", reason=reason)
-        return reason
+        return self._close(asked, allow=False, outcome="expired", reason=reason)
 
     def answer(
-        self, approval: str, *, allow: bool, reason: str = "", by: str = ""
+        self,
+        approval: str,
+        *,
+        allow: bool,
+        reason: str = "",
+        by: str = "",
+        remember: Remember | None = None,
     ) -> ApprovalAnswered:
         """Answer an open question; synchronous. The first answer counts.
 
@@ -168,14 +211,31 @@ class Approvals:
             allow: whether the call may run.
             reason: why it may not; the model is told.
             by: who answers, in a word.
+            remember: let the answer hold for further calls that are about the same, in the open
+                turn or in the whole session; None: for this one alone.
 
         Raises:
             UnknownApprovalError: no such question is open.
+            InvalidInputError: the question says of no further call what it is about.
         """
         asked = self._open.get(approval)
         if asked is None:
             raise UnknownApprovalError(f"no question {approval!r} is open")
-        return self._close(asked, allow=allow, outcome="answered", reason=reason, by=by)
+        if remember is not None and not asked.asked.about:
+            raise InvalidInputError(
+                f"the answer to {approval!r} can't be remembered: answer it without remember="
+            )
+        return self._close(
+            asked, allow=allow, outcome="answered", reason=reason, by=by, remember=remember
+        )
+
+    def forget(self, agent: Agent) -> None:
+        """Remember no answer any more that was given for an agent's calls.
+
+        Raises:
+            AgentDisposedError: the agent's registration has ended.
+        """
+        agent.session.append(ApprovalsForgotten())
 
     def _close(
         self,
@@ -185,8 +245,9 @@ class Approvals:
         outcome: Outcome,
         reason: str = "",
         by: str = "",
+        remember: Remember | None = None,
     ) -> ApprovalAnswered:
-        answer = ApprovalAnswered(asked.asked.approval, allow, outcome, reason, by)
+        answer = ApprovalAnswered(asked.asked.approval, allow, outcome, reason, by, remember)
         if self._open.pop(answer.approval, None) is not None:
             asked.give(answer)
             self._tell()
@@ -213,6 +274,19 @@ def decided(events: tuple[Event, ...], approval: str) -> ApprovalAnswered | None
     return None
 
 
+def _open_in(known: frozenset[str], event: Event) -> frozenset[str]:
+    match event.data:
+        case ApprovalRequested(approval=approval):
+            return known | {approval}
+        case ApprovalAnswered(approval=approval):
+            return known - {approval}
+    return known
+
+
+OPEN: Fold[frozenset[str]] = Fold(frozenset, _open_in)
+"""The ids of the questions that a log leaves open."""
+
+
 def void(agent: Agent, live: frozenset[str] = frozenset()) -> int:
     """Close the questions that a crash left open in an agent's log; how many there were.
 
@@ -220,13 +294,7 @@ def void(agent: Agent, live: frozenset[str] = frozenset()) -> int:
         agent: just resumed.
         live: ids of questions that do wait.
     """
-    opened: dict[str, None] = {}
-    for one in agent.session.events():
-        if isinstance(one.data, ApprovalRequested):
-            opened[one.data.approval] = None
-        elif isinstance(one.data, ApprovalAnswered):
-            opened.pop(one.data.approval, None)
-    left = [approval for approval in opened if approval not in live]
+    left = sorted(agent.session.folded(OPEN) - live)
     if left:
         agent.session.append(
             *(ApprovalAnswered(approval, allow=False, outcome="void") for approval in left)
