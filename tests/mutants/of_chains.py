@@ -51,7 +51,7 @@ CHAINS = (
         "a retry turn claims next-turn",
         "R2",
         "trioloop/agent/driver.py",
-        "if retry_of is None else _next_step_alone(desk.resources)",
+        "if retry_of is None else _next_step_alone(resources)",
         "",
         (
             "tests/agent/test_retry_turns.py::test_a_retry_turn_claims_next_step_and_leaves_the_queue",
