@@ -342,3 +342,19 @@ def test_each_row_of_a_chain_depends_on_all_before_it() -> None:
     chained = chain_crc(chain_crc(0, b"one"), b"two")
     assert chained == chain_crc(0, b"onetwo")
     assert chained != chain_crc(chain_crc(0, b"One"), b"two")
+
+
+@event("test/codec-measure", ignorable=True)
+class Measure(EventData):
+    """An application's own event, with numbers that may be whole."""
+
+    seconds: float
+    of: tuple[float, ...] = ()
+
+
+@given(st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_whole_number_for_a_float_is_written_as_it_will_be_read(number: float) -> None:
+    event = Event(3, 5, Measure(number, (number,)))
+    written = encode_event(event)
+    assert encode_event(decode_event(written)) == written
+    assert decode_event(written) == event

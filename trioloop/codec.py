@@ -54,6 +54,8 @@ def seal(event: Event) -> tuple[Event, bytes]:
     try:
         body = _encode(data)
         copy = form.decode(body)
+        if form.has_floats:  # where a whole number may stand, which reads back as another
+            body = _encode(copy)
     except _REFUSALS as error:
         raise _refusal(form.name, data, error) from None
     if copy != data or _NEWLINE in body:
@@ -156,6 +158,7 @@ class _Form:
     decode: Callable[[bytes], EventData]
     decode_row: Callable[[bytes], _Row]
     immutable: bool
+    has_floats: bool
 
 
 _FORMS: dict[type[EventData], _Form] = {}
@@ -170,7 +173,8 @@ def _form_of(cls: type[EventData]) -> _Form:
 
 
 def _new_form(cls: type[EventData]) -> _Form:
-    name = wire_name(cls)
+    name, declared = wire_name(cls), inspect.type_info(cls)
+    _check_writable(name, declared)
     row = cast(type[_Row], msgspec.defstruct("Row", [("data", cls)], bases=(_Row,), kw_only=True))
     begin, mark = _row_words(name, ignorable=is_ignorable(cls))
     return _Form(
@@ -179,7 +183,8 @@ def _new_form(cls: type[EventData]) -> _Form:
         mark=mark,
         decode=msgspec.json.Decoder(cls).decode,
         decode_row=msgspec.json.Decoder(row).decode,
-        immutable=_is_immutable(name, inspect.type_info(cls)),
+        immutable=not _holds(declared, _MUTABLE),
+        has_floats=_holds(declared, inspect.FloatType),
     )
 
 
@@ -222,20 +227,16 @@ def _checked(event: Event) -> Event:
 # What may be declared
 
 
-def _is_immutable(name: str, declared: inspect.Type) -> bool:
-    """Whether no value of a declared type can change.
-
-    Raises:
-        EventEncodingError: JSON can't hold it, or not in one form only.
-    """
-    immutable = True
+def _check_writable(name: str, declared: inspect.Type) -> None:
+    """Refuse a declared type that JSON can't hold, or not in one form only."""
     for path, part in _parts(declared, "$", set()):
         if isinstance(part, _UNWRITABLE) or _is_odd_dict(part):
             what = type(part).__name__.removesuffix("Type").lower()
             raise EventEncodingError(name, path, f"a {what} is declared, which JSON doesn't have")
-        if isinstance(part, _MUTABLE):
-            immutable = False
-    return immutable
+
+
+def _holds(declared: inspect.Type, kinds: type | tuple[type, ...]) -> bool:
+    return any(isinstance(part, kinds) for _, part in _parts(declared, "$", set()))
 
 
 _Types: TypeAlias = inspect.Type

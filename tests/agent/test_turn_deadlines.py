@@ -73,3 +73,20 @@ async def test_a_host_that_cancels_first_is_named(autojump_clock: MockClock) -> 
             agent.hooks.pre_step.add(limit(3))
             await agent.ask("one")
     assert [end.cause for end in ends(agent)] == ["host-cancelled"]
+
+
+async def test_a_time_that_was_over_first_stands_against_a_cancel(
+    autojump_clock: MockClock,
+) -> None:
+    async with open_test_runtime(model=ScriptedModel([Stall()])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.pre_step.add(limit(3))
+
+        async def cancel_in_the_same_moment() -> None:
+            await trio.sleep(3)
+            agent.cancel("late")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(cancel_in_the_same_moment)
+            settled = await agent.ask("one")
+        assert (settled.reason, settled.cause) == ("aborted", "after 3 s")

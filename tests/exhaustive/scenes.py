@@ -36,7 +36,17 @@ from trioloop.hooks.points import (
 from trioloop.limits import Limits
 from trioloop.messages import text_of, user_message
 from trioloop.models.scripted import Script
-from trioloop.plugins import compaction, pruning
+from trioloop.plugins import (
+    Budget,
+    Delegate,
+    Rule,
+    approval,
+    compaction,
+    limits,
+    plan_mode,
+    pruning,
+    subagents,
+)
 from trioloop.ports import Capabilities, SessionStore
 from trioloop.runtime.open import Plugin
 from trioloop.runtime.runtime import Runtime
@@ -204,6 +214,14 @@ def _series_in_the_second_turn(runtime: Runtime, count: Count) -> None:
         return Enter(decision.messages, starts_request_series=step.turn == 2)
 
 
+@asynccontextmanager
+async def _planning(runtime: Runtime) -> AsyncIterator[None]:
+    async with plan_mode(runtime) as mode:
+        select = partial(mode.select, active=True)
+        with runtime.on("created", lambda made: select(runtime.agents[made.agent])):
+            yield
+
+
 _LONG = "It was a dark and stormy night. " * 10
 
 SCENES = {
@@ -312,5 +330,39 @@ SCENES = {
         act=_two,
         ends=["completed"] * 2,
         plugins=[partial(pruning, window_tokens=30, at=0.9, keep=0, result_chars_max=100)],
+    ),
+    "limits": Scene(
+        script=lambda: [ToolCall("look"), ToolCall("look")],
+        act=_one,
+        ends=["blocked"],
+        plugins=[partial(limits, session=Budget(steps=2))],
+    ),
+    "hand over": Scene(
+        script=lambda: [ToolCall("look"), Text("this is left")],
+        act=_one,
+        ends=["completed"],
+        plugins=[partial(limits, turn=Budget(steps=1), hand_over=True)],
+    ),
+    "plan": Scene(
+        script=lambda: [ToolCall("exit_plan_mode", plan="look"), ToolCall("look"), Text("done")],
+        act=_one,
+        ends=["completed"],
+        plugins=[_planning],
+    ),
+    "rules": Scene(
+        script=lambda: [[ToolCall("save"), ToolCall("look")], Text("done")],
+        act=_one,
+        ends=["completed"],
+        plugins=[
+            lambda runtime: approval(runtime, Rule(tool="save"), Rule(tool="l*", answer="deny"))
+        ],
+        takes_s=0.25,
+        unwinds_s=0.25,
+    ),
+    "delegate": Scene(
+        script=lambda: [ToolCall("research", task="look"), Text("found"), Text("done")],
+        act=_one,
+        ends=["completed"],
+        plugins=[lambda runtime: subagents(runtime, Delegate(name="research"))],
     ),
 }

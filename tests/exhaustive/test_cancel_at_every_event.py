@@ -10,7 +10,7 @@ import pytest
 from tests.exhaustive.cancelling import COMBINATIONS, WAYS, swept_by_events
 from tests.exhaustive.lines import LINES, table
 
-BETWEEN = ("tool set", "assemble", "request, prepare", "gate", "turn_stopping")
+BETWEEN = ("tool set", "assemble", "gate", "turn_stopping")
 """Lines that append nothing, not even where policies are open."""
 
 

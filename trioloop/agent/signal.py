@@ -83,7 +83,7 @@ class TurnSignal:
     def cancel(self, cause: str) -> None:
         """Cancel the turn; the first cause stands."""
         if self.cause is None:
-            self.cause = cause
+            self.cause = self._limit_cause if self._is_over_time else cause
         self._end()
 
     def cancel_at(self, deadline: float, cause: str) -> None:
@@ -107,8 +107,11 @@ class TurnSignal:
             return self._host_cause
         if self.cause is not None:
             return self.cause
-        is_over_time = self.scope.deadline <= trio.current_time()
-        return self._limit_cause if is_over_time else self._host_cause
+        return self._limit_cause if self._is_over_time else self._host_cause
+
+    @property
+    def _is_over_time(self) -> bool:
+        return self.scope.deadline <= trio.current_time()
 
     def fail_store(self, error: StoreError) -> None:
         """Cancel the turn because its log can't become durable."""
