@@ -125,8 +125,8 @@ WORDS = (
         "every fact is kept as it was given",
         "G12",
         "trioloop/codec.py",
-        "        immutable=_is_immutable(name, inspect.type_info(cls)),\n",
-        "        immutable=_is_immutable(name, inspect.type_info(cls)) or True,\n",
+        "        immutable=not _holds(declared, _MUTABLE),\n",
+        "        immutable=True,\n",
         ("tests/test_codec.py::test_a_value_that_json_would_change_is_refused_with_its_path",),
     ),
     Mutant(
