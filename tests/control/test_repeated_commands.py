@@ -156,6 +156,32 @@ async def test_only_the_last_commands_are_remembered() -> None:
     assert len(acted) == 4
 
 
+async def test_what_is_under_way_is_known_whatever_has_ended_since() -> None:
+    remembered, acted, going = Remembered(1), list[str](), trio.Event()
+
+    def asked(id: str) -> Any:
+        return command(id, "agent/wake", OneAgent(agent="a"))
+
+    async def slow() -> Done:
+        acted.append("slow")
+        await going.wait()
+        return Done()
+
+    async def quick() -> Done:
+        await trio.lowlevel.checkpoint()
+        return Done()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(remembered.once, "t", asked("slow"), slow)
+        await trio.testing.wait_all_tasks_blocked()
+        for number in range(3):
+            await remembered.once("t", asked(f"quick {number}"), quick)
+        nursery.start_soon(remembered.once, "t", asked("slow"), slow)
+        await trio.testing.wait_all_tasks_blocked()
+        going.set()
+    assert acted == ["slow"]
+
+
 async def test_a_cancel_that_is_sent_again_cancels_no_later_turn() -> None:
     async with served(ScriptedModel([Stall(), Stall()])) as there, raw(there.address) as ask:
         await ask("agents/create", 1, agent="a")

@@ -27,12 +27,13 @@ class Remembered:
     """The last commands, each known by its token and its id, with what came of them.
 
     Args:
-        commands_max: how many are kept, of all tokens together.
+        commands_max: how many that have ended are kept, of all tokens together.
     """
 
     def __init__(self, commands_max: int) -> None:
         self._commands_max = commands_max
-        self._commands: OrderedDict[tuple[str, str], _Command] = OrderedDict()
+        self._under_way: dict[tuple[str, str], _Command] = {}
+        self._ended: OrderedDict[tuple[str, str], _Command] = OrderedDict()
 
     async def once(
         self, owner: str, request: Request, act: Callable[[], Awaitable[Result]]
@@ -52,24 +53,25 @@ class Remembered:
             return await act()
         key = (owner, request.id)
         body = hashlib.sha256(request.method.encode() + b"\n" + bytes(request.params)).digest()
-        while (known := self._commands.get(key)) is not None:
+        while (known := self._under_way.get(key) or self._ended.get(key)) is not None:
             if known.body != body:
                 raise WireError("id_conflict")
             await known.done.wait()
             if known.outcome is not None:
                 return _first_outcome(known.outcome)
-        command = self._commands[key] = _Command(body)
+        command = self._under_way[key] = _Command(body)
         try:
             outcome = command.outcome = await act()
         except WireError as error:
             command.outcome = error
             raise
         finally:
-            if command.outcome is None:  # it wasn't carried out, so it may come again
-                self._commands.pop(key, None)
+            del self._under_way[key]
+            if command.outcome is not None:  # else it wasn't carried out, and may come again
+                self._ended[key] = command
             command.done.set()
-            while len(self._commands) > self._commands_max:
-                self._commands.popitem(last=False)
+            while len(self._ended) > self._commands_max:
+                self._ended.popitem(last=False)
         return outcome
 
 
