@@ -92,7 +92,7 @@ async def _many_agents(effort: Effort) -> Figure:
     """Turns whose chunks come in a provider's time; what a turn takes more is the crowd's doing."""
     clients, stopped = _sizes(effort, CROWD, CROWD_STOPPED)
     words, turn_s = _words(effort, CROWD_CHUNKS), CROWD_TURN_S * effort.part
-    hooks = [_paced(turn_s / len(words))]
+    hooks = [paced(turn_s / len(words))]
     async with (
         trioloop.open_runtime(model=ScriptedModel(lambda _: words), hooks=hooks) as runtime,
         serve(runtime, limits=ROOM) as endpoint,
@@ -120,10 +120,14 @@ async def _many_agents(effort: Effort) -> Figure:
     )
 
 
-def _paced(chunk_s: float) -> Callable[[Hooks], None]:
-    """Chunks come when a provider sends them, however busy the endpoint is."""
+def paced(chunk_s: float) -> Callable[[Hooks], None]:
+    """Chunks come when a provider sends them, however busy the endpoint is.
 
-    def paced(hooks: Hooks) -> None:
+    Args:
+        chunk_s: seconds between them.
+    """
+
+    def register(hooks: Hooks) -> None:
         @hooks.stream
         async def pace(asked: StreamRequest, next: Next[ChunkStream]) -> ChunkStream:
             return spread(await next())
@@ -135,7 +139,7 @@ def _paced(chunk_s: float) -> Callable[[Hooks], None]:
             number += 1
             await trio.sleep_until(began + chunk_s * number)
 
-    return paced
+    return register
 
 
 async def _turn_of_each(agents: Sequence[trioloop.Agent], turn_s: float) -> Spent:

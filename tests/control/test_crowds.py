@@ -12,12 +12,11 @@ from pathlib import Path
 
 import trio
 
+from bench.control import paced
 from bench.crowd import crowd
 from tests.control.serving import served
 from trioloop import Agent
 from trioloop.control import ControlLimits
-from trioloop.hooks import Hooks, Next, StreamRequest
-from trioloop.ports import ChunkStream
 from trioloop.testing import ScriptedModel, Text
 
 CONNECTIONS = int(os.environ.get("TRIOLOOP_CROWD", "100"))
@@ -35,21 +34,6 @@ ROOM = ControlLimits(
     send_s=600,  # who never reads stays, which is worse than to be closed after 10 s
     ping_s=600,
 )
-
-
-def paced(hooks: Hooks) -> None:
-    """Chunks come when a provider sends them, however busy the endpoint is."""
-
-    @hooks.stream
-    async def pace(asked: StreamRequest, next: Next[ChunkStream]) -> ChunkStream:
-        return spread(await next())
-
-    async def spread(stream: ChunkStream) -> ChunkStream:
-        began, number = trio.current_time(), 0
-        async for chunks in stream:
-            yield chunks
-            number += 1
-            await trio.sleep_until(began + TURN_S * number / CHUNKS)
 
 
 async def turn_of_each(agents: list[Agent]) -> list[float]:
@@ -88,7 +72,9 @@ def unsent(port: int) -> int:
 
 async def test_agents_run_as_if_nobody_watched_and_memory_stays_flat() -> None:
     words = [Text("x" * CHUNK_CHARS)] * CHUNKS
-    async with served(ScriptedModel(lambda _: words), limits=ROOM, hooks=[paced]) as there:
+    async with served(
+        ScriptedModel(lambda _: words), limits=ROOM, hooks=[paced(TURN_S / CHUNKS)]
+    ) as there:
         names = [f"agent-{number}" for number in range(AGENTS)]
         agents = [await there.runtime.create_agent(name) for name in names]
         await turn_of_each(agents)

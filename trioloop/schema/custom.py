@@ -42,7 +42,8 @@ class Customs:
             return self._of_model(kind)
         if issubclass(kind, PurePath):
             return {"type": "string", "format": "path"}
-        raise NotImplementedError  # msgspec's word from a hook for a type that it doesn't know
+        # msgspec's word from a hook for "I don't know this type either"; it becomes its TypeError
+        raise NotImplementedError(f"JSON Schema has no {kind.__name__}")
 
     def _of_model(self, model: type[PydanticModel]) -> dict[str, Any]:
         prefix = re.sub(r"\W+", "_", f"{model.__module__}.{model.__qualname__}") + "_"
@@ -77,4 +78,5 @@ def _default_text(value: object) -> object:
         return str(value)
     if is_pydantic(type(value)):
         return cast("Any", value).model_dump(mode="json")  # Any: pydantic isn't imported
-    raise NotImplementedError  # as above; such a default isn't shown
+    # as above; such a default isn't shown
+    raise NotImplementedError(f"JSON has no {type(value).__name__}")
