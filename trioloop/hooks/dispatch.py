@@ -143,6 +143,14 @@ class Serial(_Hook, Generic[PayloadT]):
         return listener
 
 
+def anybody_listens(hooks: Sequence[_Hook]) -> bool:
+    """Whether any of some hooks has a listener."""
+    for hook in hooks:  # noqa: SIM110 - a generator would take longer than all else here
+        if hook._listeners:
+            return True
+    return False
+
+
 def raised_by(error: BaseException) -> str | None:
     """The name of the listener that raised an error in a dispatch; None: no listener did."""
     return getattr(error, "__trioloop_listener__", None)

@@ -18,6 +18,7 @@ from trioloop.tools.alarms import Alarms
 from trioloop.tools.context import NestedCall
 from trioloop.tools.failures import Cause
 from trioloop.tools.places import Capacity
+from trioloop.tools.policies import Policies
 from trioloop.tools.registry import ResolvedToolSet
 from trioloop.tools.threads import ToolThreads
 
@@ -86,21 +87,6 @@ class Batch:
     notify: Callable[[Progress | BodyEnded], None]
     running: dict[CallId, Any]  # Any: of `RunningCall`, which is made from this
 
-    @property
-    def asks_before(self) -> bool:
-        """Whether a pre-policy listens, in any scope."""
-        return any(scope.pre_execute for scope in self.hooks)
-
-    @property
-    def wraps(self) -> bool:
-        """Whether anything wraps bodies."""
-        return any(scope.execute for scope in self.hooks)
-
-    @property
-    def asks_after(self) -> bool:
-        """Whether a post-policy listens."""
-        return any(scope.post_execute for scope in self.hooks)
-
 
 class Stoppable(Protocol):
     """A call that can be told to stop."""
@@ -127,12 +113,13 @@ class BatchRun:
         nest: runs calls for the body of one of them.
     """
 
-    __slots__ = ("alarms", "batch", "capacity", "failed", "nest", "post_left_s")
+    __slots__ = ("alarms", "batch", "capacity", "failed", "nest", "policies", "post_left_s")
 
     def __init__(self, batch: Batch, capacity: Capacity | None, nest: Nest) -> None:
         self.batch = batch
         self.capacity = capacity
         self.nest = nest
+        self.policies = Policies(batch.hooks, batch.approver)
         self.alarms = Alarms()
         self.post_left_s = batch.limits.post_s
         self.failed = False

@@ -143,7 +143,7 @@ class RunningCall:
         self.outcome = self._refusal()
         if self.outcome is not None:
             return False
-        asks = self._batch.asks_before
+        asks = self.batch_run.policies.asks_before
         if not asks and self._batch.tools.has_guards:
             self.outcome = policies.ask_guards(self._batch.tools, self._as_request())
         fact = self._start(not asks and self.outcome is None)
@@ -183,8 +183,8 @@ class RunningCall:
         """Ask the pre-policy, then the guards; `tool/dispatch` tells that they let it run."""
         tool = self._tool
         assert tool is not None
-        answer = await policies.ask_before(
-            self._batch.hooks, self._as_request(), tool, self._arguments, self._batch.approver
+        answer = await self.batch_run.policies.ask_before(
+            self._as_request(), tool, self._arguments
         )
         if isinstance(answer, policies.Admitted):
             tools = self._batch.tools
@@ -215,16 +215,15 @@ class RunningCall:
             return
         if tool.effects != "read-only":
             await self._batch.session.gate()
-        if self._batch.wraps:
-            outcome = await policies.run_around(
-                self._batch.hooks, self._as_request(), lambda: self._run_body(tool, fence)
+        if self.batch_run.policies.wraps:
+            self.outcome = await self.batch_run.policies.run_around(
+                self._as_request(), lambda: self._run_wrapped(tool, fence)
             )
         else:
-            outcome = await self._run_body(tool, fence)
-        self.outcome = outcome
+            self.outcome = await self._body.run(tool, self._arguments, self._context, fence)
 
-    async def _run_body(self, tool: Tool, fence: trio.CancelScope) -> ToolOutcome:
-        await trio.lowlevel.checkpoint_if_cancelled()  # what came before may have waited (R8)
+    async def _run_wrapped(self, tool: Tool, fence: trio.CancelScope) -> ToolOutcome:
+        await trio.lowlevel.checkpoint_if_cancelled()  # what wraps it may have waited (R8)
         return await self._body.run(tool, self._arguments, self._context, fence)
 
     def _context(self, nursery: trio.Nursery | None) -> ToolContext:
@@ -307,7 +306,7 @@ class RunningCall:
     @property
     def waits_for_policy(self) -> bool:
         """Whether a post-policy reads its outcome."""
-        return not self._skips_post and self._batch.asks_after
+        return not self._skips_post and self.batch_run.policies.asks_after
 
     async def post(self) -> BaseException | None:
         """Ask the post-policy. Cut off by a cancel, it is asked again, for `post_s` at most (T9).
@@ -339,8 +338,8 @@ class RunningCall:
         """
         assert self.outcome is not None
         try:
-            outcome, contexts = await policies.ask_after(
-                self._batch.hooks, self._as_request(), self.outcome, self._bytes_max
+            outcome, contexts = await self.batch_run.policies.ask_after(
+                self._as_request(), self.outcome, self._bytes_max
             )
         except BaseException as error:  # only a cancel, a stray one included, or Ctrl-C comes here
             if without_cancelled(error) is not None:
