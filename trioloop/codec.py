@@ -58,12 +58,12 @@ def seal(event: Event) -> tuple[Event, bytes]:
             body = _encode(copy)
     except _REFUSALS as error:
         raise _refusal(form.name, data, error) from None
-    if copy != data or _NEWLINE in body:
-        body, copy = _settled(form, data, body, copy)
-    elif form.immutable:
-        return event, _ROW % (form.begin, event.seq, event.time, form.mark, body)
-    else:
+    if copy == data and _NEWLINE not in body:
+        if form.immutable:
+            return event, _ROW % (form.begin, event.seq, event.time, form.mark, body)
         _refuse_deep(form.name, data, body)
+    else:
+        body, copy = _settled(form, data, body, copy)
     kept = Event(event.seq, event.time, copy)
     return kept, _ROW % (form.begin, event.seq, event.time, form.mark, body)
 

@@ -7,7 +7,6 @@ order, and what they append themselves comes after the events that they saw.
 
 import logging
 import math
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
@@ -48,7 +47,7 @@ class _Delivery:
     """Observers, and the events that they haven't been told of yet."""
 
     observers: tuple[Observer, ...] = ()
-    waiting: deque[Event] | None = None  # a deque while a delivery is under way
+    waiting: list[Event] | None = None  # a list while a delivery is under way
 
 
 class Session:
@@ -272,10 +271,10 @@ class Session:
             return
         if not delivery.observers:
             return
-        delivery.waiting = deque(events)
+        delivery.waiting = list(events)
         try:
-            while delivery.waiting:
-                self._tell_one(delivery.waiting.popleft())
+            for event in delivery.waiting:  # which observers make longer
+                self._tell_one(event)
         finally:
             delivery.waiting = None
 

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import attrs
 import msgspec
+import msgspec.inspect
 
 from trioloop.errors import ArgumentsError
 from trioloop.schema.check import faults
@@ -29,7 +30,16 @@ class Field:
 class Arguments:
     """The decoder of one tool's arguments."""
 
-    __slots__ = ("_closed_inside", "_defaults", "_fields", "_hook", "_names", "_schema", "_struct")
+    __slots__ = (
+        "_closed_inside",
+        "_decode_plain",
+        "_defaults",
+        "_fields",
+        "_hook",
+        "_names",
+        "_schema",
+        "_struct",
+    )
 
     def __init__(
         self,
@@ -47,6 +57,7 @@ class Arguments:
             (field.name, field.default) for field in fields if not field.required
         )
         self._closed_inside = struct is None or is_closed_inside(schema)
+        self._decode_plain = None if struct is None else _decoder_of_plain(struct)
 
     @classmethod
     def of_fields(
@@ -57,7 +68,7 @@ class Arguments:
             (field.name, field.kind, msgspec.NODEFAULT if field.required else msgspec.UNSET)
             for field in fields
         ]
-        struct = msgspec.defstruct(name, members, kw_only=True)
+        struct = msgspec.defstruct(name, members, kw_only=True, forbid_unknown_fields=True)
         return cls(schema, fields, struct, hook)
 
     @classmethod
@@ -74,6 +85,30 @@ class Arguments:
         Raises:
             ArgumentsError: with a line for each fault.
         """
+        arguments = self._decoded_at_once(raw)
+        return self._decoded_with_care(raw) if arguments is None else arguments
+
+    def _decoded_at_once(self, raw: str) -> dict[str, object] | None:
+        """Arguments in which nothing can be wrong; None: look with care."""
+        if self._decode_plain is None:
+            return None
+        try:
+            arguments = msgspec.structs.asdict(self._decode_plain(raw))
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        given = len(arguments) - self._fill_in(arguments)
+        return arguments if raw.count(":") == given else None  # else a key may have come twice
+
+    def _fill_in(self, arguments: dict[str, object]) -> int:
+        """Give defaults to what was left out, and tell how many those are."""
+        filled = 0
+        for name, default in self._defaults:
+            if arguments[name] is msgspec.UNSET:
+                arguments[name] = default
+                filled += 1
+        return filled
+
+    def _decoded_with_care(self, raw: str) -> dict[str, object]:
         given = parse_object(raw)
         if self._closed_inside or not self._names.issuperset(given):
             self._refuse(self._checked(given))
@@ -83,10 +118,8 @@ class Arguments:
             decoded = msgspec.convert(given, self._struct, str_keys=True, dec_hook=self._hook)
         except Exception:  # whatever a type's own code raises: its faults are told one by one
             decoded = self._again(given)
-        arguments = {name: getattr(decoded, name) for name in decoded.__struct_fields__}
-        for name, default in self._defaults:
-            if arguments[name] is msgspec.UNSET:
-                arguments[name] = default
+        arguments: dict[str, object] = msgspec.structs.asdict(decoded)
+        self._fill_in(arguments)
         return arguments
 
     def _again(self, given: dict[str, object]) -> Any:  # Any: the tool's own struct
@@ -124,6 +157,36 @@ class Arguments:
     def _refuse(found: list[str]) -> None:
         if found:
             raise ArgumentsError(found)
+
+
+def _decoder_of_plain(
+    struct: type[msgspec.Struct],
+) -> Callable[[str], msgspec.Struct] | None:
+    """What reads plain arguments in one go; None: they may hold other than texts and numbers."""
+    declared = msgspec.inspect.type_info(struct)
+    assert isinstance(declared, msgspec.inspect.StructType)
+    if not all(_is_plain(field.type) for field in declared.fields):
+        return None
+    return msgspec.json.Decoder(struct).decode
+
+
+def _is_plain(declared: msgspec.inspect.Type) -> bool:
+    """Whether a JSON value of a type is read alike from its text and from what that decodes to."""
+    if isinstance(declared, msgspec.inspect.UnionType):
+        return all(map(_is_plain, declared.types))
+    if isinstance(declared, msgspec.inspect.ListType):
+        return _is_plain(declared.item_type)
+    return isinstance(declared, _PLAIN)
+
+
+_PLAIN = (
+    msgspec.inspect.StrType,
+    msgspec.inspect.IntType,
+    msgspec.inspect.FloatType,
+    msgspec.inspect.BoolType,
+    msgspec.inspect.NoneType,
+    msgspec.inspect.LiteralType,
+)
 
 
 def _whole(value: object) -> object:

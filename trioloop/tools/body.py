@@ -19,6 +19,7 @@ import trio
 
 from trioloop.errors import CallCancelledError, EventEncodingError, StoreError
 from trioloop.limits import Limits
+from trioloop.messages import ToolCallBlock
 from trioloop.ports import ToolOutcome
 from trioloop.tools import failures
 from trioloop.tools.alarms import Alarms
@@ -48,9 +49,9 @@ class Body:
 
     __slots__ = (
         "_alarms",
+        "_block",
         "_fence",
         "_limits",
-        "_name",
         "_scope",
         "_stopped_at",
         "_threads",
@@ -62,8 +63,10 @@ class Body:
         "started",
     )
 
-    def __init__(self, name: str, limits: Limits, alarms: Alarms, threads: ToolThreads) -> None:
-        self._name = name
+    def __init__(
+        self, block: ToolCallBlock, limits: Limits, alarms: Alarms, threads: ToolThreads
+    ) -> None:
+        self._block = block
         self._limits = limits
         self._alarms = alarms
         self._threads = threads
@@ -74,6 +77,10 @@ class Body:
         self.ended = False
         self.completed = False
         self.abandoned = False
+
+    @property
+    def _name(self) -> str:
+        return f"{self._block.name} ({self._block.call})"
 
     def enter(self, scope: CallScope | None) -> None:
         """Its call starts inside `scope`, which cancels it alone."""
@@ -145,7 +152,10 @@ class Body:
         self._tool = tool
         self._fence = fence
         try:
-            outcome = await self._run(arguments, context)
+            if tool.is_async:
+                outcome = await self._run_awaited(arguments, context)
+            else:
+                outcome = await self._run_in_thread(arguments, context)
         except BaseException as error:  # a body may raise anything; most of it is its own result
             outcome = self._outcome_of_error(error)
         finally:
@@ -153,9 +163,7 @@ class Body:
         self.completed = True
         return outcome
 
-    async def _run(self, arguments: dict[str, object], context: MakeContext) -> ToolOutcome:
-        if not self._tool.is_async:
-            return await self._run_in_thread(arguments, context)
+    async def _run_awaited(self, arguments: dict[str, object], context: MakeContext) -> ToolOutcome:
         self._begin()
         if self._tool.context_parameter is None:
             value = await _unprotected(self._tool.run(arguments))

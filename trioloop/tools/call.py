@@ -76,7 +76,7 @@ class RunningCall:
         self.batch_run = run
         self._batch = batch
         self._block = block
-        self._body = Body(f"{block.name} ({block.call})", batch.limits, run.alarms, batch.threads)
+        self._body = Body(block, batch.limits, run.alarms, batch.threads)
         self._tool: Tool | None = None
         self._arguments: dict[str, object] = {}
         self._faults: tuple[str, ...] = ()
@@ -183,9 +183,7 @@ class RunningCall:
         """Ask the pre-policy, then the guards; `tool/dispatch` tells that they let it run."""
         tool = self._tool
         assert tool is not None
-        answer = await self.batch_run.policies.ask_before(
-            self._as_request(), tool, self._arguments
-        )
+        answer = await self.batch_run.policies.ask_before(self._as_request(), tool, self._arguments)
         if isinstance(answer, policies.Admitted):
             tools = self._batch.tools
             denial = policies.ask_guards(tools, answer.request) if tools.has_guards else None

@@ -24,7 +24,6 @@ class Given:
     Attributes:
         contexts: the messages that the body added.
         closed: whether the call has ended.
-        key: equal whenever this very call runs again.
         place: where the body stands; None: nowhere, as nobody else wants it.
     """
 
@@ -32,22 +31,27 @@ class Given:
         "_batch",
         "_call",
         "_equal_calls",
+        "_key",
         "_nesting",
         "closed",
         "contexts",
-        "key",
         "place",
     )
 
     def __init__(self, batch: Batch, call: CallId, key: str | None = None) -> None:
         self._batch = batch
         self._call = call
-        self.key = f"{batch.agent.name}/{call}" if key is None else key
+        self._key = key
         self._equal_calls: Counter[str] | None = None
         self.contexts: list[UserMessage] = []
         self.closed = False
         self.place: Place | None = None
         self._nesting: trio.Lock | None = None
+
+    @property
+    def key(self) -> str:
+        """Equal whenever this very call runs again."""
+        return f"{self._batch.agent.name}/{self._call}" if self._key is None else self._key
 
     @property
     def nesting(self) -> trio.Lock:
