@@ -74,8 +74,8 @@ async def _run_watched(run: BatchRun, jobs: Sequence[RunningCall]) -> None:
 
 def _capacity(batch: Batch, calls: Sequence[ToolCallBlock]) -> Capacity | None:
     """Places that an answer's calls share with the calls that they make, if any can make some."""
-    for block in calls:
-        tool = batch.tools.lookup(block.name)
+    for name in {block.name for block in calls}:
+        tool = batch.tools.lookup(name)
         if tool is not None and tool.is_async and tool.context_parameter is not None:
             return Places(batch.limits.calls_max, wider=batch.places)
     return batch.places
