@@ -39,11 +39,11 @@ CALLS = (
         ("tests/tools/test_call_order.py::test_calls_wait_for_the_gate_in_their_own_places",),
     ),
     Mutant(
-        "no last look behind the gate",
+        "no last look inside what wraps a body",
         "T9",
         "trioloop/tools/call.py",
-        "        await trio.lowlevel.checkpoint_if_cancelled()  # what came before",
-        "        pass  # what came before",
+        "        await trio.lowlevel.checkpoint_if_cancelled()  # what wraps it",
+        "        pass  # what wraps it",
         (
             "tests/tools/test_call_policies.py::test_a_body_is_skipped_where_its_wrapper_is_cancelled_first",
         ),
