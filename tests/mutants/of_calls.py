@@ -222,8 +222,9 @@ CALLS = (
         "a call nobody can be asked about runs",
         "T4",
         "trioloop/tools/policies.py",
-        "    if approver is None:\n        return Deny(",
-        "    if approver is None:\n        return Allow(ask.arguments)\n        return Deny(",
+        "        if self._approver is None:\n            return Deny(",
+        "        if self._approver is None:\n            return Allow(ask.arguments)\n"
+        "            return Deny(",
         ("tests/tools/test_call_policies.py::test_a_person_is_asked_and_answers",),
     ),
     Mutant(
@@ -238,10 +239,10 @@ CALLS = (
         "a post-policy that fails lets its result out",
         "T9",
         "trioloop/tools/policies.py",
-        "        return failures.withheld(\n"
-        '            f"The result is withheld: the policy {who} failed.", _own(error)\n'
-        "        ), ()\n",
-        "        _own(error)\n        return outcome, (who and ())\n",
+        "            return failures.withheld(\n"
+        '                f"The result is withheld: the policy {who} failed.", _own(error)\n'
+        "            ), ()\n",
+        "            _own(error)\n            return outcome, (who and ())\n",
         ("tests/tools/test_call_policies.py::test_the_post_policy_decides_what_gets_out",),
     ),
     Mutant(
