@@ -7,7 +7,7 @@ Only the three identifiers of the log live here. A run is reproducible when its
 import re
 import secrets
 from collections.abc import Callable
-from typing import NewType
+from typing import NewType, cast
 
 import attrs
 
@@ -43,6 +43,12 @@ def call_id(turn: int, step: int, index: int) -> CallId:
     It is derived, never drawn, so that the same log always gives the same ids.
     """
     return CallId(f"call_{turn}_{step}_{index}")
+
+
+def call_ids(turn: int, step: int, calls: int) -> list[CallId]:
+    """The ids of the calls in the answer of a step, in order, when it has so many."""
+    begin = f"call_{turn}_{step}_"
+    return cast("list[CallId]", [f"{begin}{index}" for index in range(calls)])
 
 
 def nested_call_id(parent: CallId, index: int) -> CallId:

@@ -1,5 +1,6 @@
 """A log that is loaded by its skeletons is the log that was written, and stays rows till read."""
 
+import gc
 import inspect
 from collections.abc import Callable, Sequence
 
@@ -155,3 +156,18 @@ def test_a_session_of_rows_is_read_from_any_place() -> None:
     assert loaded[3:7] == events[3:7]
     loaded.extend(events[:1])
     assert list(loaded) == [*events, events[0]]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_loading_leaves_the_garbage_collector_as_it_was(enabled: bool) -> None:
+    spoilt = rows(log_of_calls())
+    del spoilt[3]
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        assert fold_rows(Events(rows(log_of_calls()))).turns == 2
+        assert gc.isenabled() is enabled
+        assert refusal(lambda: fold_rows(Events(spoilt))) is not None
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -6,7 +6,7 @@ FOLDS = (
     Mutant(
         "the second retry turn of a chain counts as its first",
         "G9",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    turn.retries = state.chain_retries + 1\n",
         "    turn.retries = 1\n",
         ("tests/log/test_fold.py::test_a_retry_turn_inherits_the_failures_of_its_chain",),
@@ -14,7 +14,7 @@ FOLDS = (
     Mutant(
         "the context of a request is not kept",
         "G9",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    state.context = data\n",
         "",
         ("tests/log/test_fold.py::test_header_and_context_are_those_of_the_next_request",),
@@ -22,7 +22,7 @@ FOLDS = (
     Mutant(
         "a success clears no failures",
         "R1",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    turn.failures = ()\n",
         "",
         ("tests/log/test_fold.py::test_failures_are_kept_until_a_success",),
@@ -30,7 +30,7 @@ FOLDS = (
     Mutant(
         "a retry turn forgets its chain's failures",
         "R2",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    turn.failures = state.chain_failures\n",
         "",
         ("tests/log/test_fold.py::test_a_retry_turn_inherits_the_failures_of_its_chain",),
@@ -38,7 +38,7 @@ FOLDS = (
     Mutant(
         "a retry turn owes nothing",
         "R2",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         '    turn.owed = "retry"\n',
         "",
         ("tests/log/test_fold.py::test_a_retry_turn_inherits_the_failures_of_its_chain",),
@@ -46,7 +46,7 @@ FOLDS = (
     Mutant(
         "a pause owes nothing",
         "P17",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         '        turn.owed = "pause"\n',
         "        pass\n",
         ("tests/log/test_grammar_of_steps.py::test_a_pause_asks_for_a_step",),
@@ -54,7 +54,7 @@ FOLDS = (
     Mutant(
         "results owe nothing",
         "R7",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         '        turn.owed = "results"\n',
         "        pass\n",
         ("tests/log/test_grammar_of_steps.py::test_results_ask_for_a_step_without_a_message",),
@@ -62,7 +62,7 @@ FOLDS = (
     Mutant(
         "calls that were cut owe a step",
         "P14",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    if not step.is_cut:\n",
         "    if True:\n",
         ("tests/log/test_grammar_of_steps.py::test_a_cut_answer_is_sticky_and_owes_no_step",),
@@ -70,7 +70,7 @@ FOLDS = (
     Mutant(
         "a cut answer does not mark its turn",
         "P14",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         '        turn.reason_so_far = "max-tokens"\n',
         "        pass\n",
         ("tests/log/test_grammar_of_steps.py::test_a_cut_answer_is_sticky_and_owes_no_step",),
@@ -78,7 +78,7 @@ FOLDS = (
     Mutant(
         "a later answer takes max-tokens back",
         "P14",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    reason = data.finish.reason\n",
         '    reason = data.finish.reason\n    turn.reason_so_far = "completed"\n',
         ("tests/log/test_grammar_of_steps.py::test_a_cut_answer_is_sticky_and_owes_no_step",),
@@ -86,7 +86,7 @@ FOLDS = (
     Mutant(
         "a concluding result still owes a step",
         "P15",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    if data.concludes_turn:\n",
         "    if False:\n",
         ("tests/log/test_grammar_of_steps.py::test_a_concluding_result_asks_for_no_step",),
@@ -94,7 +94,7 @@ FOLDS = (
     Mutant(
         "what a step owed is owed for ever",
         "R7",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    turn.steps = data.step\n    turn.owed = None\n",
         "    turn.steps = data.step\n",
         ("tests/log/test_grammar_of_steps.py::test_results_ask_for_a_step_without_a_message",),
@@ -102,7 +102,7 @@ FOLDS = (
     Mutant(
         "usage counts once for a turn",
         "S4",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "turn.usage = usage if turn.usage is NO_USAGE else turn.usage + usage",
         "turn.usage = usage",
         ("tests/log/test_fold.py::test_a_turn_counts_the_usage_of_its_own_attempts",),
@@ -110,15 +110,15 @@ FOLDS = (
     Mutant(
         "usage counts once for a session",
         "S4",
-        "trioloop/log/fold.py",
-        "state.usage = usage if state.usage is NO_USAGE else state.usage + usage",
-        "state.usage = usage",
+        "trioloop/log/changes.py",
+        "state.past_usage += turn.usage",
+        "state.past_usage = turn.usage",
         ("tests/log/test_fold.py::test_a_second_independent_fold_agrees_at_every_prefix",),
     ),
     Mutant(
         "a discarded message is unadmitted",
         "S3",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         'Fate("discarded", event.seq, data.list, why=data.outcome)',
         'Fate("unadmitted", event.seq, data.list, why=data.outcome)',
         ("tests/machine/test_inbox.py::test_a_replacement_discards_the_old_and_inserts_the_new",),
@@ -126,7 +126,7 @@ FOLDS = (
     Mutant(
         "a claim knows no turn",
         "S3",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         'Fate("claimed", event.seq, data.list, turn.number, pending',
         'Fate("claimed", event.seq, data.list, pending',
         ("tests/log/test_explain.py::test_a_pending_a_discarded_and_an_unadmitted_message",),
@@ -134,7 +134,7 @@ FOLDS = (
     Mutant(
         "what goes back stays claimed",
         "R5",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "            state.turn.claims.pop(pending.message.id, None)\n",
         "            pass\n",
         ("tests/log/test_repair.py::test_every_prefix_is_repaired_to_a_log_without_anything_open",),
@@ -142,15 +142,15 @@ FOLDS = (
     Mutant(
         "a message that a step passed by may still go back",
         "R5",
-        "trioloop/log/fold.py",
-        "    turn.passed.update(turn.claims)\n    turn.claims.clear()\n",
-        "",
+        "trioloop/log/changes.py",
+        "        turn.passed.update(turn.claims)\n        turn.claims.clear()\n",
+        "        pass\n",
         ("tests/log/test_fold.py::test_a_second_independent_fold_agrees_at_every_prefix",),
     ),
     Mutant(
         "an admitted message is listed as unadmitted",
         "R5",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    turn.passed.pop(id, None)\n",
         "",
         ("tests/log/test_fold.py::test_an_open_turn_knows_what_it_claimed",),
@@ -158,15 +158,15 @@ FOLDS = (
     Mutant(
         "an answer leaves its request open",
         "P8",
-        "trioloop/log/fold.py",
-        "    _spend(state, turn, data.usage)\n    step.admitted = False\n    step.answer = data\n",
-        "    _spend(state, turn, data.usage)\n    step.answer = data\n",
+        "trioloop/log/changes.py",
+        "    step.admitted = False\n    step.answer = data\n",
+        "    step.answer = data\n",
         ("tests/log/test_fold.py::test_an_open_step_tells_whether_its_attempt_is_due",),
     ),
     Mutant(
         "a retry's admission opens no request",
         "P8",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "    step.admitted = True\n    step.series = False\n",
         "    step.series = False\n",
         (
@@ -176,7 +176,7 @@ FOLDS = (
     Mutant(
         "a head that changes starts no series",
         "E1",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         'step.series or (data.placement == "head" and state.header is not None)',
         "step.series",
         ("tests/log/test_grammar_of_steps.py::test_a_changed_head_starts_a_series",),
@@ -184,7 +184,7 @@ FOLDS = (
     Mutant(
         "a series keeps updates in the history",
         "E1",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         '    if data.why == "series":\n        state.surface.start_series()\n',
         "",
         ("tests/log/test_surface.py::test_a_series_drops_the_updates_and_makes_a_new_list",),
@@ -192,9 +192,9 @@ FOLDS = (
     Mutant(
         "a dispatched call is as good as not started",
         "D4",
-        "trioloop/log/fold.py",
-        "(step.nested or {})[data.call_seq]\n    call.dispatched = True\n",
-        "(step.nested or {})[data.call_seq]\n    assert call is not None\n",
+        "trioloop/log/changes.py",
+        "    call.dispatched = True\n    if isinstance",
+        "    if isinstance",
         (
             "tests/log/test_repair.py::test_only_missing_results_are_given_in_order_and_say_what_is_known",
         ),
@@ -202,7 +202,7 @@ FOLDS = (
     Mutant(
         "a fork may go on with messages pending",
         "D6",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         "        state.fork_due = data.fork_seq + 1\n",
         "        pass\n",
         ("tests/log/test_grammar_of_inbox.py::test_a_fork_goes_on_with_an_empty_inbox",),
@@ -210,7 +210,7 @@ FOLDS = (
     Mutant(
         "a fork empties one list",
         "D6",
-        "trioloop/log/fold.py",
+        "trioloop/log/changes.py",
         'data.outcome == "forked" and len(state.inbox) > 0',
         "False",
         ("tests/log/test_grammar_of_inbox.py::test_a_fork_goes_on_with_an_empty_inbox",),

@@ -183,8 +183,8 @@ GRAMMAR = (
         "results come in any order",
         "G4",
         "trioloop/log/grammar.py",
-        "if call is None or data.call != call:",
-        "if call is None or data.call not in step.calls:",
+        "    if data.call != call:\n",
+        "    if data.call not in step.calls:\n",
         ("tests/log/test_grammar_of_steps.py::test_results_come_in_model_order_whichever_started",),
     ),
     Mutant(

@@ -2,7 +2,8 @@
 
 `phases.py` has the order; here is what each type must say besides, one function per type. A check
 reads the state behind the events before, changes nothing, and names the contract rule that is
-broken. Each is O(1), but for those of replacements and of inserted or claimed messages.
+broken. It gives what it looked up there, for the fold to change. Each is O(1), but for those of
+replacements and of inserted or claimed messages.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,13 +33,15 @@ from trioloop.events import (
     UserMessageLogged,
     wire_name,
 )
-from trioloop.ids import CallId, call_id, session_id
+from trioloop.ids import CallId, call_ids, session_id
 from trioloop.log.inbox_grammar import check_fork, check_splice
 from trioloop.log.phases import MAY_FOLLOW, Phase
 from trioloop.log.refusal import refuse
-from trioloop.log.state import OpenCall, OpenStep, OpenTurn, State
+from trioloop.log.state import NestedCall, OpenCall, OpenStep, OpenTurn, State
+from trioloop.messages import ToolCallBlock
 
-Check: TypeAlias = Callable[[State, Event, Any], None]  # of the one data class it is listed under
+# Of the one data class it is listed under; what it gives is for the change of the same class
+Check: TypeAlias = Callable[[State, Event, Any], Any]
 
 
 def following(state: State, event: Event, kind: type[EventData]) -> tuple[Phase, ...]:
@@ -115,7 +118,7 @@ _ENDINGS: Mapping[Phase, tuple[frozenset[str], str]] = {
 }
 
 
-def _turn_end(state: State, event: Event, data: TurnEnded) -> None:
+def _turn_end(state: State, event: Event, data: TurnEnded) -> OpenTurn:
     turn = _turn(state)
     if data.turn != turn.number:
         refuse(event, "R7", f"the end of turn {turn.number}", f"that of turn {data.turn}")
@@ -130,6 +133,7 @@ def _turn_end(state: State, event: Event, data: TurnEnded) -> None:
     if data.reason in ("blocked", "error") and data.code is None:
         refuse(event, "section 4", f"the code of a turn that ends {data.reason}", "none")
     _unadmitted(turn, event, data)
+    return turn
 
 
 def _good_end(turn: OpenTurn, event: Event, data: TurnEnded) -> None:
@@ -150,18 +154,20 @@ def _unadmitted(turn: OpenTurn, event: Event, data: TurnEnded) -> None:
         refuse(event, "R5", f"unadmitted {left}", f"{told}")
 
 
-def _step_start(state: State, event: Event, data: StepStarted) -> None:
+def _step_start(state: State, event: Event, data: StepStarted) -> OpenTurn:
     turn = _turn(state)
-    if (data.turn, data.step) != (turn.number, turn.steps + 1):
+    if data.turn != turn.number or data.step != turn.steps + 1:
         expected = f"step {turn.steps + 1} of turn {turn.number}"
         refuse(event, "R7", expected, f"step {data.step} of turn {data.turn}")
+    return turn
 
 
-def _step_end(state: State, event: Event, data: StepEnded) -> None:
+def _step_end(state: State, event: Event, data: StepEnded) -> OpenTurn:
     turn, step = _turn(state), _step(state)
-    if (data.turn, data.step) != (turn.number, step.number):
+    if data.turn != turn.number or data.step != step.number:
         expected = f"the end of step {step.number} of turn {turn.number}"
         refuse(event, "R7", expected, f"that of step {data.step} of turn {data.turn}")
+    return turn
 
 
 # Admission
@@ -199,13 +205,13 @@ def _admissible(state: State, event: Event, data: UserMessageLogged) -> None:
         refuse(event, "S3", "a new message, or one that the turn claimed", f"one that is {fate}")
 
 
-def _header(state: State, event: Event, data: RequestHeaderLogged) -> None:
+def _header(state: State, event: Event, data: RequestHeaderLogged) -> OpenStep:
     before, step = state.header, _step(state)
     if (data.why == "initial") != (before is None):
         why = "initial" if before is None else "resume, change or series"
         refuse(event, "E2", f"a header because of {why}", data.why)
     if before is None:
-        return
+        return step
     if step.series and data.why != "series":
         refuse(event, "E1", "a header that starts a series: a head node changed", data.why)
     if data.why == "change" and (before.config, before.tools) == (data.config, data.tools):
@@ -214,6 +220,7 @@ def _header(state: State, event: Event, data: RequestHeaderLogged) -> None:
         stale = state.surface.stale_head()
         if stale is not None:
             refuse(event, "E1", f"the head node {stale!r} as the model saw it last", "an older one")
+    return step
 
 
 def _nothing_more(state: State, event: Event, data: EventData) -> None:
@@ -223,7 +230,7 @@ def _nothing_more(state: State, event: Event, data: EventData) -> None:
 # Attempts
 
 
-def _attempt_stands(state: State, event: Event) -> None:
+def _attempt_stands(state: State, event: Event) -> OpenStep:
     step = _step(state)
     if state.header is None:
         refuse(event, "E2", "request/header before the first attempt", event.type)
@@ -231,37 +238,42 @@ def _attempt_stands(state: State, event: Event) -> None:
         refuse(event, "E1", "a header that starts a series: a head node changed", event.type)
     if not (step.entered or step.owed):
         refuse(event, "R7", "a message, results, a pause or a retry that asks for the step", "none")
+    return step
 
 
-def _answer(state: State, event: Event, data: AssistantMessageLogged) -> None:
-    _attempt_stands(state, event)
+def _answer(
+    state: State, event: Event, data: AssistantMessageLogged
+) -> tuple[OpenStep, tuple[ToolCallBlock, ...]]:
+    step = _attempt_stands(state, event)
     if data.interrupted != (data.finish is None):
         refuse(event, "P9", "a finish, or interrupted", f"{data.finish} and {data.interrupted}")
-    turn, step = _turn(state), _step(state)
     calls = data.message.calls
     if calls and data.interrupted:
         refuse(event, "P9", "no calls in an interrupted message", repr(calls[0].call))
     seen: set[str] = set()
     known = state.surface.wire_ids
-    for index, call in enumerate(calls):
-        own, wire_id = call_id(turn.number, step.number, index), call.wire_id
+    own_ids = call_ids(_turn(state).number, step.number, len(calls))
+    for call, own in zip(calls, own_ids, strict=True):
+        wire_id = call.wire_id
         if call.call != own:
             refuse(event, "G4", f"the call id {own!r}", repr(call.call))
         if not wire_id or wire_id in seen or wire_id in known:
             refuse(event, "section 6", "a wire id that is new in the history", repr(wire_id))
         seen.add(wire_id)
+    return step, calls
 
 
-def _attempt(state: State, event: Event, data: AssistantAttemptLogged) -> None:
-    _attempt_stands(state, event)
+def _attempt(state: State, event: Event, data: AssistantAttemptLogged) -> OpenStep:
+    step = _attempt_stands(state, event)
     if data.sent and data.failure is None and not data.cancelled:
         refuse(event, "E3", "an attempt that failed, was cancelled or never sent", "none of these")
+    return step
 
 
 # Calls
 
 
-def _call(state: State, event: Event, data: ToolCallStarted) -> None:
+def _call(state: State, event: Event, data: ToolCallStarted) -> tuple[OpenStep, OpenCall]:
     step = _step(state)
     call = _open_call(step, event, data.call)
     if call.call_seq is not None:
@@ -271,11 +283,13 @@ def _call(state: State, event: Event, data: ToolCallStarted) -> None:
     if step.last_start > call.index:
         behind = step.order[step.last_start]
         refuse(event, "G7", "starts in model order", f"{data.call!r} behind {behind!r}")
-    if data.arguments != call.block.arguments or data.name != call.block.name:
+    block = call.block
+    if data.arguments != block.arguments or data.name != block.name:
         refuse(event, "T5", "name and arguments as the model wrote them", "others")
+    return step, call
 
 
-def _dispatch(state: State, event: Event, data: ToolDispatched) -> None:
+def _dispatch(state: State, event: Event, data: ToolDispatched) -> OpenCall | NestedCall:
     step = _step(state)
     call = step.starts.get(data.call_seq)
     nested = (step.nested or {}).get(data.call_seq)
@@ -283,16 +297,20 @@ def _dispatch(state: State, event: Event, data: ToolDispatched) -> None:
         refuse(event, "T5", "the seq of the start of an open call", str(data.call_seq))
     if (call is not None and call.dispatched) or (nested is not None and nested.dispatched):
         refuse(event, "T5", "one dispatch of a call", f"another one of {data.call_seq}")
+    started = call or nested
+    assert started is not None
+    return started
 
 
-def _result(state: State, event: Event, data: ToolResultLogged) -> None:
+def _result(state: State, event: Event, data: ToolResultLogged) -> tuple[OpenStep, OpenCall] | None:
     if data.replaces is not None:
-        return _rewrite(state, event, data)
-    if state.phase != Phase.CALLING:
+        _rewrite(state, event, data)
+        return None
+    if state.phase is not Phase.CALLING:
         refuse(event, "G4", "a result that rewrites an earlier one", f"one of {data.call!r}")
     step = _step(state)
-    call = step.next_result
-    if call is None or data.call != call:
+    call = step.order[step.answered]
+    if data.call != call:
         refuse(event, "G4", f"the result of {call!r}", f"that of {data.call!r}")
     open_call = step.calls[call]
     if data.call_seq != open_call.call_seq:
@@ -300,7 +318,7 @@ def _result(state: State, event: Event, data: ToolResultLogged) -> None:
         refuse(event, "T5", expected, f"call_seq {data.call_seq}")
     if step.nested is not None and (open_calls := open_call.unanswered):
         refuse(event, "G4", f"the result of {open_calls[0]!r} first", f"that of {call!r}")
-    return None
+    return step, open_call
 
 
 def _rewrite(state: State, event: Event, data: ToolResultLogged) -> None:
@@ -312,33 +330,39 @@ def _rewrite(state: State, event: Event, data: ToolResultLogged) -> None:
         refuse(event, "section 6", "other content of the same result, and nothing else", "more")
 
 
-def _nested_call(state: State, event: Event, data: NestedCallStarted) -> None:
-    parent = _open_call(_step(state), event, data.parent)
+def _nested_call(state: State, event: Event, data: NestedCallStarted) -> tuple[OpenStep, OpenCall]:
+    step = _step(state)
+    parent = _open_call(step, event, data.parent)
     if parent.call_seq is None:
         refuse(event, "T5", "a nested call of a call that runs", f"one of {data.parent!r}")
-    if data.call in (parent.nested or ()) or data.call in _step(state).calls:
+    if data.call in (parent.nested or ()) or data.call in step.calls:
         refuse(event, "T5", "a nested call with a new id", repr(data.call))
+    return step, parent
 
 
-def _nested_result(state: State, event: Event, data: NestedResultLogged) -> None:
+def _nested_result(state: State, event: Event, data: NestedResultLogged) -> NestedCall:
     parent = _open_call(_step(state), event, data.parent)
     nested = (parent.nested or {}).get(data.call)
     if nested is None or nested.answered:
         refuse(event, "G4", "the one result of a nested call that is open", repr(data.call))
+    return nested
 
 
 # What is open, where the table lets an event stand only if it is
 
 
 def _turn(state: State) -> OpenTurn:
-    assert state.turn is not None
-    return state.turn
+    turn = state.turn
+    assert turn is not None
+    return turn
 
 
 def _step(state: State) -> OpenStep:
-    assert state.turn is not None
-    assert state.turn.step is not None
-    return state.turn.step
+    turn = state.turn
+    assert turn is not None
+    step = turn.step
+    assert step is not None
+    return step
 
 
 def _open_call(step: OpenStep, event: Event, id: CallId) -> OpenCall:

@@ -67,14 +67,18 @@ class Source:
         Goes back to the last that is unread already. What the system prompt says is kept.
         """
         self.read = read
-        for place in range(len(self.messages) - 1, -1, -1):
-            message = self.messages[place]
-            if isinstance(message, Unread):
-                break
-            if isinstance(message, ToolResultMessage):
-                self.messages[place] = Unread(message.wire_id)
-            elif not isinstance(message, SystemMessage):
-                self.messages[place] = _UNREAD
+        messages = self.messages
+        first = len(messages)
+        while first and type(messages[first - 1]) is not Unread:
+            first -= 1
+        messages[first:] = [_unread(message) for message in messages[first:]]
+
+
+def _unread(message: Message | Unread) -> Message | Unread:
+    kind = type(message)
+    if kind is ToolResultMessage:
+        return Unread(cast(ToolResultMessage, message).wire_id)
+    return message if kind is SystemMessage else _UNREAD
 
 
 class History(Sequence[Message]):

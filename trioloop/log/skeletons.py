@@ -6,9 +6,11 @@ the facts that the state holds, and everything from the last step on, which may 
 the history stay in their rows until somebody asks for them.
 """
 
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
-from typing import Any, Union, cast, get_type_hints
+from typing import Union, cast, get_type_hints
 
 import attrs
 import msgspec
@@ -31,7 +33,7 @@ from trioloop.events import (
     event_classes,
     wire_name,
 )
-from trioloop.log.fold import LogState
+from trioloop.log.fold import LogState, StandIns
 from trioloop.log.grammar import CHECKS
 from trioloop.log.history import Unread
 from trioloop.log.rows import Events
@@ -61,7 +63,8 @@ GROUP = 1_000
 """Rows whose messages are in memory at once."""
 
 _STEP_START = b'{"type":"step/start",'
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+# TypeError: it is no row, but an event
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
 
 
 def fold_rows(events: Events, *, group: int = GROUP) -> LogState:
@@ -83,12 +86,25 @@ def fold_rows(events: Events, *, group: int = GROUP) -> LogState:
 
     entries = list(events.rows())
     last = _last_step(entries)
-    for first in range(0, last, group):
-        _apply(state, entries[first : min(first + group, last)])
-        state.surface.leave_unread(read)
+    with _collecting_no_garbage():
+        for first in range(0, last, group):
+            _apply(state, entries[first : min(first + group, last)])
+            state.surface.leave_unread(read)
     for entry in entries[last:]:
         state.apply(decode_event(entry) if isinstance(entry, bytes) else entry)
     return state
+
+
+@contextmanager
+def _collecting_no_garbage() -> Iterator[None]:
+    """A fold makes no cycles: looking for some, over and over, would cost a third of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _last_step(entries: Sequence[Event | bytes]) -> int:
@@ -101,21 +117,18 @@ def _last_step(entries: Sequence[Event | bytes]) -> int:
 
 
 def _apply(state: LogState, entries: Sequence[Event | bytes]) -> None:
-    kinds, decode = _reader(len(event_classes()))
+    """Take some entries: at once where all can be read as rows, else one by one."""
+    reader = _reader(len(event_classes()))
+    rows = reader.read(entries)
+    if rows is not None:
+        state.apply_rows(rows, reader.standing_for)
+        return
     for entry in entries:
-        if not isinstance(entry, bytes):
-            state.apply(entry)
-            continue
-        try:
-            row = decode(entry)
-        except _UNREADABLE:  # of a type that is declared nowhere, or not what it should be
-            state.apply(decode_event(entry))
-            continue
-        kind = kinds[type(row)]
-        if kind is ToolResultLogged and row.data.replaces is not None:
-            state.apply(decode_event(entry))  # other content for an earlier result
-        else:
-            state.apply(row, kind)
+        row = reader.read([entry])
+        if row is not None:
+            state.apply_rows(row, reader.standing_for)
+        else:  # an event; or one that isn't what it should be, or of which everything is needed
+            state.apply(decode_event(entry) if isinstance(entry, bytes) else entry)
 
 
 def _message(data: EventData, unread: Unread) -> Message:
@@ -129,11 +142,33 @@ def _message(data: EventData, unread: Unread) -> Message:
 # What a skeleton is
 
 
+@attrs.frozen
+class _Reader:
+    """Reads rows as skeletons.
+
+    Attributes:
+        standing_for: what the classes of rows stand for.
+        decode: reads lines of rows.
+    """
+
+    standing_for: StandIns
+    decode: Callable[[bytes], list[Event]]
+
+    def read(self, entries: Sequence[Event | bytes]) -> list[Event] | None:
+        """Rows as skeletons; None: not all of them are rows that can be read as such."""
+        try:
+            rows = self.decode(b"\n".join(cast("Sequence[bytes]", entries)))
+        except _UNREADABLE:
+            return None
+        return rows if len(rows) == len(entries) else None
+
+
 @cache
-def _reader(declared: int) -> tuple[Mapping[type[Event], type[EventData]], Any]:
-    """How rows are read when so many types are declared; and what each class of rows stands for."""
+def _reader(declared: int) -> _Reader:
+    """What reads rows when so many types are declared."""
     kinds = {_row_class(name, cls): cls for name, cls in event_classes().items()}
-    return kinds, msgspec.json.Decoder(Union[tuple(kinds)]).decode  # noqa: UP007 - made of a tuple
+    rows = msgspec.json.Decoder(Union[tuple(kinds)])  # noqa: UP007 - made of a tuple
+    return _Reader(StandIns.of(kinds), rows.decode_lines)
 
 
 def _row_class(name: str, cls: type[EventData]) -> type[Event]:
@@ -159,6 +194,8 @@ def skeleton(cls: type[EventData]) -> type:
         return cls
     left_out = LEFT_OUT.get(cls, frozenset())
     hints = get_type_hints(cls)
+    if cls is ToolResultLogged:
+        hints["replaces"] = None  # what rewrites another result is read whole
     fields = [
         (one.name, hints[one.name], *(() if one.default is attrs.NOTHING else (one.default,)))
         for one in attrs.fields(cast("type[attrs.AttrsInstance]", cls))

@@ -128,6 +128,7 @@ class OpenStep(Struct):
         nested: the calls that those have made, by the seq of their `tool/ptc-call`; None: none.
         last_start: the index of the one that started last; -1: none has.
         answered: how many of them have their result.
+        is_cut: the answer stopped at its maximum of tokens, so that no call of it runs (P14).
     """
 
     number: int
@@ -143,6 +144,7 @@ class OpenStep(Struct):
     nested: dict[int, NestedCall] | None = None
     last_start: int = -1
     answered: int = 0
+    is_cut: bool = False
 
     @property
     def next_result(self) -> CallId | None:
@@ -153,12 +155,6 @@ class OpenStep(Struct):
     def unanswered(self) -> tuple[ToolCallBlock, ...]:
         """The calls without a result, in model order."""
         return tuple(self.calls[call].block for call in self.order[self.answered :])
-
-    @property
-    def is_cut(self) -> bool:
-        """The answer stopped at its maximum of tokens, so that none of its calls runs (P14)."""
-        finish = None if self.answer is None else self.answer.finish
-        return finish is not None and finish.reason == "length"
 
 
 @attrs.define
@@ -237,7 +233,7 @@ class State:
         header: the settings and tools of the next request.
         context: the model that serves it.
         surface: what the model sees.
-        usage: of all attempts.
+        past_usage: of all attempts of turns that have ended.
     """
 
     phase: Phase = Phase.NEW
@@ -256,7 +252,12 @@ class State:
     header: RequestHeaderLogged | None = None
     context: RequestContextLogged | None = None
     surface: Surface = attrs.Factory(Surface)
-    usage: Usage = NO_USAGE
+    past_usage: Usage = NO_USAGE
+
+    @property
+    def usage(self) -> Usage:
+        """Of all attempts."""
+        return self.past_usage if self.turn is None else self.past_usage + self.turn.usage
 
     @property
     def wire_ids(self) -> Set[str]:
