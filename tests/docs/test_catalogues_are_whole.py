@@ -10,7 +10,7 @@ from typing import get_args
 from docs.catalogues.codes import raised
 from docs.catalogues.events import SURFACE, builtin
 from trioloop.codes import MODEL_FAILURES, RAISED, TOOL_CODES, TURN_CODES, ToolCode
-from trioloop.log import fold
+from trioloop.log.changes import CHANGES
 
 PACKAGE = Path(__file__).resolve().parents[2] / "trioloop"
 KNOWN = {*TOOL_CODES, *MODEL_FAILURES, *TURN_CODES, *RAISED}
@@ -48,6 +48,6 @@ def test_catalogue_names_every_event_that_changes_the_surface() -> None:
     changing = {
         cls
         for cls in builtin().values()
-        if cls in fold._CHANGES and "state.surface." in inspect.getsource(fold._CHANGES[cls])
+        if cls in CHANGES and "state.surface." in inspect.getsource(CHANGES[cls])
     }
     assert changing == set(SURFACE)
