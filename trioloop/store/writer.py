@@ -5,8 +5,8 @@ while it committed last, of all sessions, as one transaction. It begins when som
 durability, or when the oldest event has waited `commit_age_s`. Nobody but those who wait notices
 how long a commit takes.
 
-- What is due waits until a few passes of Trio's scheduler bring nothing new, so that tasks which
-  append in the same moment share a commit.
+- Who asks for a commit waits a pass of Trio's scheduler; where that brings something new, a few
+  passes that bring nothing. So tasks which append in the same moment share a commit.
 - The writer shields itself and ends only when it is closed (R9).
 - An append is never split over two transactions, and one that failed is repeated as it was, so
   that a store recognises it.
@@ -28,7 +28,7 @@ from trioloop.store.journal import Journal
 __all__ = ["Journal", "StoreWriter"]
 
 
-_QUIET_PASSES = 3  # of Trio's scheduler: as many as may lie between the starts of two calls
+_QUIET_PASSES = 3  # of Trio's scheduler: more than lie between the starts of two calls
 _PASSES_MAX = 64  # a bound for who appends in each of them
 _Batch: TypeAlias = list[tuple[Journal, Append]]
 
@@ -47,14 +47,14 @@ class StoreWriter:
         self._journals: dict[Journal, None] = {}
         self._dirty: dict[Journal, None] = {}  # with rows to commit, in order of their first
         self._dirty_since = math.inf
-        self._notes = 0  # how often there was something new
+        self._stirred = False  # something new has come, or will from whom the last commit woke
         self._demanded = False
         self._closing = False
         self._ended = False
         self._failure: StoreFailedError | None = None
         self._scope = trio.CancelScope(shield=True)  # ends when closed, by close_s at the latest
-        self._wake = trio.Event()
-        self._pause = trio.CancelScope()  # in which it waits until something is due
+        self._wake = trio.Event()  # somebody asks for a commit
+        self._clean: trio.Event | None = None  # ends when there is something to commit again
         self._gathering: trio.Event | None = None  # the end of the next batch
         self._committing: trio.Event | None = None  # the end of the batch in its commit
 
@@ -89,10 +89,13 @@ class StoreWriter:
         try:
             with self._scope:
                 task_status.started()
-                while self._dirty or self._demanded or not self._closing:
-                    await self._until_due()
-                    await self._until_quiet()
-                    await self._commit()
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(self._watch_age)
+                    while self._dirty or self._demanded or not self._closing:
+                        await self._until_asked()
+                        await self._until_quiet()
+                        await self._commit()
+                    nursery.cancel_scope.cancel()
         finally:
             self._end()
 
@@ -114,9 +117,11 @@ class StoreWriter:
         """A journal has something new."""
         if not self._dirty:
             self._dirty_since = trio.current_time()
-            self._pause.deadline = self._due
+            clean, self._clean = self._clean, None
+            if clean is not None:
+                clean.set()
         self._dirty[journal] = None
-        self._notes += 1
+        self._stirred = True
 
     async def batch_end(self, journal: Journal, target: int) -> None:
         """Wait for the end of the batch that takes a journal's row, and ask for it if need be."""
@@ -141,7 +146,7 @@ class StoreWriter:
     def _collect_kept(self) -> None:
         for journal in self._journals:
             if isinstance(journal.failure, StoreFailedError) and journal.has_rows:
-                self._dirty[journal] = None
+                self.note(journal)
 
     def _next_batch(self) -> trio.Event:
         """The end of the next batch, which is now due; at once where there won't be one."""
@@ -150,32 +155,45 @@ class StoreWriter:
         done = self._gathering
         if self._ended:
             done.set()
-        self._demanded = True
-        self._wake.set()
+        if not self._demanded:
+            self._demanded = True
+            self._stirred = False
+            self._wake.set()
         return done
 
     # The task
+
+    async def _until_asked(self) -> None:
+        if not (self._demanded or self._closing):
+            self._wake = trio.Event()
+            await self._wake.wait()
+
+    async def _until_quiet(self) -> None:
+        """Let those who are about to append do so: the calls of a batch start one by one (T6)."""
+        quiet, enough = 0, 1
+        for _ in range(_PASSES_MAX):
+            await trio.lowlevel.checkpoint()
+            quiet += 1
+            if self._stirred:
+                self._stirred = False
+                quiet, enough = 0, _QUIET_PASSES
+            if quiet == enough:
+                return
+
+    async def _watch_age(self) -> None:
+        """See to it that no event waits longer than `commit_age_s` for a commit to be asked for."""
+        while True:
+            while not self._dirty:
+                self._clean = trio.Event()
+                await self._clean.wait()
+            await trio.sleep_until(self._due)
+            if self._dirty and self._due <= trio.current_time():  # others may have asked meanwhile
+                await self._next_batch().wait()
 
     @property
     def _due(self) -> float:
         """When the oldest event has waited long enough."""
         return self._dirty_since + self._limits.commit_age_s
-
-    async def _until_due(self) -> None:
-        if not (self._demanded or self._closing):
-            self._wake = trio.Event()
-            with trio.CancelScope(deadline=self._due) as self._pause:
-                await self._wake.wait()
-
-    async def _until_quiet(self) -> None:
-        """Let those who are about to append do so: the calls of a batch start one by one (T6)."""
-        quiet = 0
-        for _ in range(_PASSES_MAX):
-            before = self._notes
-            await trio.lowlevel.checkpoint()
-            quiet = quiet + 1 if self._notes == before else 0
-            if quiet == _QUIET_PASSES:
-                return
 
     def _gather(self) -> _Batch:
         """What goes into the next transaction; the rest stays for the one after it."""
@@ -203,6 +221,7 @@ class StoreWriter:
             done, self._committing = self._committing, None
             if done is not None:
                 done.set()
+                self._stirred = True
 
     async def _commit_batch(self, batch: _Batch) -> None:
         try:
