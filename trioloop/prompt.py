@@ -102,6 +102,8 @@ async def assemble(
         return payload.sections
 
     answered = await ask_waterfall(hooks, payload, unchanged)
+    if answered.by is None:
+        return payload.sections
     return _ordered(_checked(answered.answer, answered.by))
 
 
@@ -117,7 +119,7 @@ def _ordered(sections: Iterable[SectionText]) -> tuple[SectionText, ...]:
     return tuple(sorted(present, key=lambda section: (section.order, section.name)))
 
 
-def _checked(answer: Iterable[SectionText], by: str | None) -> tuple[SectionText, ...]:
+def _checked(answer: Iterable[SectionText], by: str) -> tuple[SectionText, ...]:
     if not isinstance(answer, Iterable):
         raise misuse(f"system_prompt.assemble answers sections, not {answer!r}", by)
     sections = tuple(answer)

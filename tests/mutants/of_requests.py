@@ -284,8 +284,8 @@ REQUESTS = (
         "no last look before the stream is entered",
         "P8",
         "trioloop/agent/attempt.py",
-        "    await trio.lowlevel.checkpoint_if_cancelled()\n    async with AsyncExitStack()",
-        "    async with AsyncExitStack()",
+        "    await trio.lowlevel.checkpoint_if_cancelled()\n    attempt.sent = True\n",
+        "    attempt.sent = True\n",
         (
             "tests/agent/test_stream_listeners.py::test_no_stream_is_entered_behind_a_cancel_that_a_listener_came_through",
         ),

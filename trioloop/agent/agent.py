@@ -185,14 +185,18 @@ class Agent(Addressee):
         self._check_outside("ask")
         self._check_open()
         message = self._composed(content)
-        with self._announcer.askers.expecting(message.id) as answer:
-            self.send(message)
-            try:
-                return await answer.wait()
-            except trio.Cancelled:
-                if cancel_turn:
-                    self._withdraw(message.id, claimed=answer.claimed)
-                raise
+        await trio.lowlevel.checkpoint_if_cancelled()  # before the message is sent
+        askers = self._announcer.askers
+        answer = askers.expect(message.id)
+        try:
+            self._deliver(message, "next-turn", wakeup=True)
+            return await answer.wait()
+        except trio.Cancelled:
+            if cancel_turn:
+                self._withdraw(message.id, claimed=answer.claimed)
+            raise
+        finally:
+            askers.forget(message.id)
 
     def _withdraw(self, id: MessageId, *, claimed: bool) -> None:
         if self.session.state.inbox.find(id) is not None:

@@ -1,8 +1,5 @@
 """Who waits for the outcome of a message, and how they learn it (I6)."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import attrs
 import trio
 
@@ -62,14 +59,14 @@ class Askers:
     def __init__(self) -> None:
         self._answers: dict[MessageId, Answer] = {}
 
-    @contextmanager
-    def expecting(self, id: MessageId) -> Iterator[Answer]:
-        """Expect the outcome of a message that is about to be sent."""
+    def expect(self, id: MessageId) -> Answer:
+        """The outcome to come of a message that is about to be sent."""
         answer = self._answers[id] = Answer()
-        try:
-            yield answer
-        finally:
-            del self._answers[id]
+        return answer
+
+    def forget(self, id: MessageId) -> None:
+        """Nobody waits for the outcome of a message any more."""
+        del self._answers[id]
 
     def claimed(self, id: MessageId, turn: int) -> None:
         """A turn took a message."""

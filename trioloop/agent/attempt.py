@@ -5,10 +5,11 @@ one follows is decided in `step`.
 """
 
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
-from typing import Literal
+from types import TracebackType
+from typing import Literal, cast
 
 import attrs
 import trio
@@ -39,12 +40,28 @@ class _Source(AsyncIterator[Sequence[Chunk]]):
     """The model's stream as listeners of `model.stream` are given it: to be wrapped, not yet read.
 
     It is entered when all of them have answered, so that no cancel scope of theirs straddles one
-    of the adapter's.
+    of the adapter's; where none of them wants it, the model isn't asked.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ask: Callable[[], AbstractAsyncContextManager[ChunkStream]]) -> None:
         self.wanted = False
         self.entered: ChunkStream | None = None
+        self._ask = ask
+
+    async def __aenter__(self) -> None:
+        if self.wanted:
+            self._exchange = self._ask()
+            self.entered = await self._exchange.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        if self.entered is None:
+            return None
+        return await self._exchange.__aexit__(kind, error, traceback)
 
     def __aiter__(self) -> ChunkStream:
         return self if self.entered is None else self.entered.__aiter__()
@@ -120,7 +137,7 @@ async def run_attempt(
 
 
 async def _read(attempt: _Attempt, prepared: PreparedCall) -> None:
-    source = _Source()
+    source = _Source(partial(prepared.stream, attempt.request))
 
     async def unchanged() -> ChunkStream:
         source.wanted = True
@@ -133,17 +150,19 @@ async def _read(attempt: _Attempt, prepared: PreparedCall) -> None:
     if not hasattr(stream, "__aiter__"):
         raise misuse(f"model.stream answers a stream, not {stream!r}", answered.by)
     await trio.lowlevel.checkpoint_if_cancelled()
-    async with AsyncExitStack() as stack:
-        attempt.sent = True
-        if source.wanted:
-            source.entered = await stack.enter_async_context(prepared.stream(attempt.request))
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            stack.push_async_callback(close)
+    attempt.sent = True
+    async with source, _closing(stream):
         await _collect(attempt, stream)
     if attempt.finish is None:
         await trio.lowlevel.checkpoint()  # the adapter may have swallowed our cancel
         raise ModelFailure("TRUNCATED", "the stream ended before the model had finished")
+
+
+def _closing(stream: ChunkStream) -> AbstractAsyncContextManager[object]:
+    """Closes a stream behind its last chunk, where it can be closed."""
+    if hasattr(stream, "aclose"):
+        return aclosing(cast("AsyncGenerator[Sequence[Chunk]]", stream))
+    return nullcontext()
 
 
 async def _collect(attempt: _Attempt, stream: ChunkStream) -> None:

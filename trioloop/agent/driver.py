@@ -78,12 +78,23 @@ async def drive(desk: Desk) -> None:
         await _end_interrupted(desk, desk.turn)
     await trio.lowlevel.checkpoint_if_cancelled()
     while desk.wants_turn() and await _store_is_good(desk):
-        async with desk.between_turns:
+        await _acquire(desk.between_turns)
+        try:
             if not desk.wants_turn():
                 return
             closed = await _run_chain(desk)
+        finally:
+            desk.between_turns.release()
         if closed.raised is not None:
             raise closed.raised
+
+
+async def _acquire(lock: trio.Lock) -> None:
+    """Take a lock. A checkpoint only where it is held: a turn has plenty of its own."""
+    if lock.locked():
+        await lock.acquire()
+    else:
+        lock.acquire_nowait()
 
 
 async def _end_interrupted(desk: Desk, signal: TurnSignal) -> None:

@@ -69,14 +69,19 @@ class Addressee:
         """
         self._check_open()
         whole = self._composed(message)
+        self._deliver(whole, target, wakeup=wakeup)
+        return whole.id
+
+    @trio.lowlevel.enable_ki_protection
+    def _deliver(self, message: UserMessage, target: MessageList, *, wakeup: bool) -> None:
+        """Put a composed message into the inbox, and wake who sleeps."""
         turn = self._supervisor.turn
         late = wakeup and turn is not None and turn.scope.cancel_called
-        pending = PendingMessage(whole, wakeup=wakeup, after_cancel=late)
+        pending = PendingMessage(message, wakeup=wakeup, after_cancel=late)
         inbox = self.session.state.inbox
         self.session.append(insert(inbox, "next-turn" if late else target, pending))
         if wakeup:
             self._supervisor.wake(self._surroundings.nursery, explicit=False)
-        return whole.id
 
     @property
     def from_thread(self) -> FromThread:

@@ -5,10 +5,8 @@ look at the signal (R8), so that nothing is committed after a cancel.
 """
 
 from collections.abc import Awaitable, Sequence
-from copy import deepcopy
 
 import attrs
-import msgspec
 import trio
 
 from trioloop.agent.admission import Proposal, admit
@@ -139,7 +137,9 @@ async def _propose(
     await _look()
     if isinstance(decision, Reject):
         return Ending(reason="blocked", code=decision.code, message=decision.reason, by=by)
-    messages = tuple(_with_id(resources, message) for message in decision.messages)
+    messages = decision.messages
+    if by is not None:
+        messages = tuple([_with_id(resources, message) for message in messages])
     if not messages and turn.owed is None:
         return None
     return Proposal(
@@ -155,7 +155,7 @@ async def _propose(
 async def _decide(
     resources: Resources, turn: OpenTurn, tools: tuple[ToolDeclaration, ...]
 ) -> tuple[Decision, str | None]:
-    claimed = tuple(one.pending.message for one in turn.fresh)
+    claimed = tuple([one.pending.message for one in turn.fresh])
     payload = PreStep(resources.agent, turn.number, turn.steps + 1, claimed, tools)
 
     async def unchanged() -> Decision:
@@ -164,12 +164,13 @@ async def _decide(
     answered = await ask_waterfall(
         [hooks.pre_step for hooks in resources.hooks], payload, unchanged
     )
-    _check_decision(resources, answered.answer, claimed, answered.by)
+    if answered.by is not None:
+        _check_decision(resources, answered.answer, claimed, answered.by)
     return answered.answer, answered.by
 
 
 def _check_decision(
-    resources: Resources, decision: Decision, claimed: Sequence[UserMessage], by: str | None
+    resources: Resources, decision: Decision, claimed: Sequence[UserMessage], by: str
 ) -> None:
     if isinstance(decision, Reject):
         return
@@ -237,7 +238,7 @@ async def _prepare(resources: Resources, signal: TurnSignal, attempt: int) -> Pr
 
     async def chosen() -> CallConfig:
         config = resources.selection.default or _UNNAMED
-        passed.append(msgspec.structs.replace(config, extra=deepcopy(config.extra)))  # to change
+        passed.append(config.with_own_extra())
         return passed[0]
 
     signal.place = "agent.request"

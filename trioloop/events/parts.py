@@ -1,6 +1,9 @@
 """What facts are made of, beside messages and chunks: no events themselves."""
 
+from copy import copy, deepcopy
+
 from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import force_setattr
 
 from trioloop.errors import ModelFailure
 from trioloop.ids import MessageId
@@ -83,6 +86,12 @@ class CallConfig(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_settings(self)
+
+    def with_own_extra(self) -> "CallConfig":
+        """A copy whose `extra` may be changed without changing this."""
+        copied = copy(self)  # unlike `replace`, it doesn't check again what was checked
+        force_setattr(copied, "extra", deepcopy(self.extra) if self.extra else {})
+        return copied
 
 
 class Failure(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The events of a live log: those it was loaded with stay rows until somebody asks for them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from typing import cast, overload
 
 from trioloop.codec import decode_event
 from trioloop.events import Event
@@ -33,10 +33,12 @@ class Events(Sequence[Event]):
     @overload
     def __getitem__(self, index: slice) -> list[Event]: ...
     def __getitem__(self, index: int | slice) -> Event | list[Event]:
-        places = range(len(self._entries))[index]
-        if isinstance(places, int):
-            return self._at(places)
-        return [self._at(place) for place in places]
+        if not isinstance(index, slice):
+            return self._at(range(len(self._entries))[index])
+        entries = self._entries[index]
+        if bytes in set(map(type, entries)):
+            return [self._at(place) for place in range(len(self._entries))[index]]
+        return cast("list[Event]", entries)
 
     def _at(self, place: int) -> Event:
         entry = self._entries[place]
