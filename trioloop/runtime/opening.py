@@ -24,6 +24,10 @@ from trioloop.session import Session
 from trioloop.store.writer import StoreWriter
 
 
+def _this_process() -> Owner:
+    return Owner(os.getpid(), socket.gethostname())
+
+
 @attrs.frozen(eq=False)
 class SessionOpener:
     """Opens sessions of one store for one runtime.
@@ -39,6 +43,7 @@ class SessionOpener:
     writer: StoreWriter
     clock: Callable[[], int]
     limits: Limits
+    _owner: Owner = attrs.field(init=False, factory=_this_process)
 
     async def create(
         self, name: SessionId, *, cwd: str | None, parent: SessionOpened | None = None
@@ -54,7 +59,7 @@ class SessionOpener:
             SessionExistsError: the store has one of that name.
             SessionLockedError: another process writes this store.
         """
-        lease = await self.store.open(name, _owner(), create=True)
+        lease = await self.store.open(name, self._owner, create=True)
         session = Session(name, clock=self.clock, warn_at=self.limits.session_events_warn)
         self._attach(session, lease, crc=0)
         self._begin(session, cwd, parent)
@@ -71,7 +76,7 @@ class SessionOpener:
             SessionExistsError: the store has one of that name.
         """
         inherited = forked(parent, at_seq)
-        lease = await self.store.open(name, _owner(), create=True)
+        lease = await self.store.open(name, self._owner, create=True)
         session = Session(name, clock=self.clock, warn_at=self.limits.session_events_warn)
         self._attach(session, lease, crc=0)
         opened = parent[0].data
@@ -107,7 +112,7 @@ class SessionOpener:
             SessionLockedError: another owner writes it.
             LogError: it can't be read as a log.
         """
-        lease = await self.store.open(name, _owner(), create=False)
+        lease = await self.store.open(name, self._owner, create=False)
         try:
             rows = await self.store.read(name)
             session = Session(name, clock=self.clock, warn_at=self.limits.session_events_warn)
@@ -181,7 +186,3 @@ def forked(parent: Sequence[Event], at_seq: int | None) -> Sequence[Event]:
 
 def _never(_: OpenCall) -> bool:
     return False
-
-
-def _owner() -> Owner:
-    return Owner(os.getpid(), socket.gethostname())

@@ -289,7 +289,8 @@ class Runtime:
         self._agents[name] = agent
         if around is not None:
             self._children.add(name)
-        self.notifications.send(Created(name))
+        if self.notifications.heard:
+            self.notifications.send(Created(name))
         return agent
 
     def _check_open(self) -> None:

@@ -353,7 +353,7 @@ def _take_over(
     (epoch,) = connection.execute("SELECT epoch FROM counter").fetchone()
     if row is not None:
         connection.execute("UPDATE session SET epoch = ? WHERE id = ?", (epoch, row.key))
-        return SessionRow(row.key, attrs.evolve(row.head, epoch=epoch))
+        return SessionRow(row.key, row.head.owned(epoch))
     now = _now_ms()
     (key,) = connection.execute(
         "INSERT INTO session (name, epoch, next_seq, crc, append_id, bytes, created, changed)"

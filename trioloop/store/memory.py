@@ -67,7 +67,7 @@ class MemoryStore:
             raise _unknown(session)
         kept.owner = owner
         self._epoch += 1
-        kept.head = attrs.evolve(kept.head, epoch=self._epoch)
+        kept.head = kept.head.owned(self._epoch)
         return Lease(session, kept.head.epoch, kept.head.next_seq)
 
     def _create(self, session: SessionId) -> _Kept:

@@ -27,6 +27,10 @@ class Head:
     crc: int = 0
     append_id: str = ""
 
+    def owned(self, epoch: int) -> "Head":
+        """The head once its session has another owner."""
+        return Head(epoch, self.next_seq, self.crc, self.append_id)
+
     def after(self, append: Append) -> "Head":
         """The head once an append is written."""
         last = append.rows[-1]
