@@ -352,10 +352,11 @@ class Session:
         if grown is not None:
             grown.set()
 
-    async def _growth(self) -> None:
+    def _growth(self) -> trio.Event:
+        """What is set when readers may look again."""
         if self._grown is None:
             self._grown = trio.Event()
-        await self._grown.wait()
+        return self._grown
 
 
 class _Cursor(AsyncIterator[Event]):
@@ -368,11 +369,14 @@ class _Cursor(AsyncIterator[Event]):
 
     async def __anext__(self) -> Event:
         session = self._session
+        waited = False
         while self._position > self._last():
             if session.closed:
                 raise StopAsyncIteration
-            await session._growth()
-        await trio.lowlevel.checkpoint()
+            await session._growth().wait()
+            waited = True
+        if not waited:
+            await trio.lowlevel.checkpoint()
         event = session._events[self._position]
         self._position += 1
         return event

@@ -167,13 +167,12 @@ def _closing(stream: ChunkStream) -> AbstractAsyncContextManager[object]:
 
 async def _collect(attempt: _Attempt, stream: ChunkStream) -> None:
     frames, began = attempt.frames, attempt.began
-    agent, notifications = attempt.resources.agent, attempt.resources.notifications
+    name, notifications = attempt.resources.agent.name, attempt.resources.notifications
     now = trio.lowlevel.current_clock().current_time  # looked up once: this runs for each read
     async for read in stream:
         chunks = tuple(read)
         frames.append(Frame(round((now() - began) * 1000), chunks))
-        if notifications.heard:
-            notifications.send_frames(agent.name, frames, len(frames) - 1)
+        notifications.send_frames(name, frames, len(frames) - 1)
         await trio.lowlevel.checkpoint_if_cancelled()
         if chunks and isinstance(chunks[-1], Finish):
             return

@@ -125,16 +125,17 @@ class Notifications:
 
     def send_frames(self, agent: SessionId, frames: list[Frame], start: int) -> None:
         """Tell of an attempt's frames from `start` on; the list goes on growing."""
-        wider = self._wider
-        if wider is not None and wider.heard:
-            wider.send_frames(agent, frames, start)
+        if self._wider is not None:
+            self._wider.send_frames(agent, frames, start)
         if self._listeners:
             self._tell(_Stretch(agent, frames, start, len(frames)).chunks(start))
+        if self._ring is None:
+            return
         last = self._ring[-1] if self._ring else None
         if isinstance(last, _Stretch) and last.frames is frames:
             last.end = len(frames)
             self._wake()
-        elif self._ring is not None:
+        else:
             self._keep(_Stretch(agent, frames, start, len(frames)))
 
     def close(self) -> None:
@@ -165,10 +166,11 @@ class Notifications:
         if waiting is not None:
             waiting.set()
 
-    async def _growth(self) -> None:
+    def _growth(self) -> trio.Event:
+        """What is set when more has been told, or nothing more will be."""
         if self._waiting is None:
             self._waiting = trio.Event()
-        await self._waiting.wait()
+        return self._waiting
 
     def watch(self, *, whole_attempt: bool = False) -> "Watch":
         """A context manager that gives an iterator over the notifications from now on.
@@ -220,7 +222,7 @@ class Watch(AsyncIterator[Notification]):
             if self._source._closed:
                 await trio.lowlevel.checkpoint()
                 raise StopAsyncIteration
-            await self._source._growth()
+            await self._source._growth().wait()
             waited = True
         if waited:
             return found
