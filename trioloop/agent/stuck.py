@@ -15,10 +15,12 @@ async def name_while_stuck(resources: Resources, signal: TurnSignal) -> None:
 
     Runs in the agent's nursery; the turn's closing ends it.
     """
+    if not signal.open:
+        return
     began = trio.current_time()
     # In a nursery that the host may have cancelled; `signal.close` ends it.
     with trio.CancelScope(shield=True) as signal.watch_scope:
-        while signal.open:
+        while True:
             await trio.sleep(resources.limits.stuck_warning_s)
             _log.warning(
                 "turn %d of %r was cancelled %.0f s ago and is still in %s",
