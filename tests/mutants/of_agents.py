@@ -129,8 +129,8 @@ AGENTS = (
         "an ask that leaves its turn alone cancels it",
         "I6",
         "trioloop/agent/agent.py",
-        "                if cancel_turn:\n",
-        "                if True:\n",
+        "            if cancel_turn:\n",
+        "            if True:\n",
         ("tests/agent/test_ask.py::test_a_cancelled_ask_may_leave_message_and_turn_alone",),
     ),
     Mutant(

@@ -376,6 +376,7 @@ class Agent(Addressee):
             places=around.places,
             approver=around.approver,
             running_calls={},
+            stuck=around.stuck,
             host_cause=around.host_cause,
         )
 

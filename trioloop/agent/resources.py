@@ -10,6 +10,7 @@ import trio
 
 from trioloop.agent.closing import Closing
 from trioloop.agent.signal import HOST_CANCELLED
+from trioloop.agent.stuck import StuckTurns
 from trioloop.agent.watching import Notifications
 from trioloop.errors import ModelFailure
 from trioloop.events import CallConfig
@@ -62,6 +63,7 @@ class Surroundings:
         forget: deregisters an agent that was disposed of.
         fault: told of a fault of our own in an agent's driver (R10).
         closing: how long what follows the end of all work may take.
+        stuck: told of cancelled turns, to name those that don't close.
         host_cause: the cause of turns that end because what surrounds the nursery is cancelled.
     """
 
@@ -80,6 +82,7 @@ class Surroundings:
     forget: Callable[[SessionId], None]
     fault: Callable[[SessionId, BaseException], None]
     closing: Closing
+    stuck: StuckTurns
     host_cause: str = HOST_CANCELLED
 
 
@@ -100,4 +103,5 @@ class Resources:
     places: Capacity | None
     approver: Approver | None
     running_calls: dict[CallId, RunningCall]
+    stuck: StuckTurns
     host_cause: str

@@ -35,7 +35,6 @@ class TurnSignal:
         store_error: the store failed while the turn was open (P19, P20).
         place: where the driver is, for people who wonder why it hangs (H6).
         open: the turn hasn't closed yet.
-        watch_scope: that of the task which names a turn that doesn't close, once it is cancelled.
     """
 
     __slots__ = (
@@ -50,7 +49,6 @@ class TurnSignal:
         "scope",
         "store_error",
         "turn",
-        "watch_scope",
     )
 
     def __init__(
@@ -69,15 +67,12 @@ class TurnSignal:
         self.store_error: StoreError | None = None
         self.place = "its beginning"
         self.open = True
-        self.watch_scope: trio.CancelScope | None = None
         self._host_cause = host_cause
         self._limit_cause = ""
 
     def close(self) -> None:
         """The turn is about to close, and nothing can cancel it any more."""
         self.open = False
-        if self.watch_scope is not None:
-            self.watch_scope.cancel()
 
     def cancel(self, cause: str) -> None:
         """Cancel the turn; the first cause stands."""

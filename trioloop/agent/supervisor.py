@@ -1,9 +1,8 @@
 """Who starts an agent's driver, and when the agent is idle again (R9).
 
-An idle agent has no task. A wake starts one in the nursery that the agent was made for; it opens
-the agent's own nursery, runs the driver there, and turns idle in its last synchronous stretch,
-which looks once more for a wake that came meanwhile. Whether a further turn opens by itself is
-decided in `machine/turn`.
+An idle agent has no task. A wake starts one in the nursery that the agent was made for; it runs the
+driver, and turns idle in the same synchronous stretch in which that looked last for a further turn,
+so that no wake falls between. Whether a further turn opens by itself is decided in `machine/turn`.
 """
 
 import contextvars
@@ -18,7 +17,6 @@ from trioloop.agent.driver import drive
 from trioloop.agent.notifications import Settled, StatusChanged
 from trioloop.agent.resources import Resources
 from trioloop.agent.signal import TurnSignal
-from trioloop.agent.stuck import name_while_stuck
 from trioloop.errors import AgentDisposedError, StoreError
 from trioloop.machine.turn import goes_on
 from trioloop.session import Session
@@ -51,7 +49,6 @@ class Supervisor:
         "_intent",
         "_maintenance",
         "_make_resources",
-        "_nursery",
         "_on_fault",
         "_session",
         "_signal",
@@ -82,7 +79,6 @@ class Supervisor:
         self._intent: Intent = "by the rules"  # what a wake or a cancel asked for between turns
         self._working: Resources | None = None
         self._signal: TurnSignal | None = None
-        self._nursery: trio.Nursery | None = None
         self._between_turns: trio.Lock | None = None  # made when the agent first works
         self._maintenance: trio.CancelScope | None = None
         self._waiting: trio.CancelScope | None = None  # of the driver, with no turn open
@@ -132,8 +128,7 @@ class Supervisor:
         signal.keeps_inbox = signal.keeps_inbox and keeps_inbox
         if not signal.scope.cancel_called:
             self._intent = "by the rules"  # a wake that came before is dropped, too
-            if self._nursery is not None:
-                self._nursery.start_soon(name_while_stuck, self.resources, signal)
+            self.resources.stuck.watch(self._session.name, signal)
         signal.cancel(cause)
 
     async def wait_idle(self) -> None:
@@ -219,22 +214,15 @@ class Supervisor:
     async def _run(self) -> None:
         fault: Exception | None = None
         try:
-            while True:
-                async with trio.open_nursery() as self._nursery:
-                    try:
-                        await drive(self)
-                    except Exception as error:  # a fault of our own: told below, never lost
-                        fault = error
-                self._nursery = None
-                if fault is not None or self._session.failure or not self.wants_turn():
-                    return
+            await drive(self)
+        except Exception as error:  # a fault of our own: told below, never lost
+            fault = error
         finally:
             self._turn_idle(fault)
 
     @trio.lowlevel.enable_ki_protection
     def _turn_idle(self, fault: Exception | None) -> None:
         """The last stretch: no await from the last look to here."""
-        self._nursery = None
         self._working = None
         self._intent = "by the rules"
         self.status = "idle"

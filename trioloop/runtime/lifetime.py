@@ -12,6 +12,7 @@ import trio
 
 from trioloop.agent.closing import Closing
 from trioloop.agent.signal import HOST_CANCELLED
+from trioloop.agent.stuck import StuckTurns
 from trioloop.limits import Limits
 from trioloop.ports import Closable, Model, SessionStore
 from trioloop.runtime.runtime import Runtime
@@ -21,7 +22,7 @@ from trioloop.store.writer import StoreWriter
 
 @asynccontextmanager
 async def lifetime(
-    make_runtime: Callable[[trio.Nursery, StoreWriter, Closing], Runtime],
+    make_runtime: Callable[[trio.Nursery, StoreWriter, Closing, StuckTurns], Runtime],
     *,
     store: SessionStore,
     models: Iterable[Model],
@@ -30,22 +31,22 @@ async def lifetime(
     """A runtime in nurseries of its own, for as long as the block is open.
 
     Args:
-        make_runtime: given the nursery of the agents, the store's writer, and the time that the
-            end may take.
+        make_runtime: given the nursery of the agents, the store's writer, the time that the end
+            may take, and who names turns that don't close.
         store: where sessions are kept; closed in the end.
         models: closed in the end, where they keep connections.
         limits: `close_s` bounds the end.
     """
-    closing = Closing(limits)
+    closing, stuck = Closing(limits), StuckTurns(limits)
     left_with: BaseException | None = None
     try:
         async with (
             _connected(models, closing),
             _writing(store, limits, closing) as writer,
-            _serving(limits) as services,
+            _serving(limits, stuck) as services,
             trio.open_nursery() as nursery,
         ):
-            runtime = make_runtime(nursery, writer, closing)
+            runtime = make_runtime(nursery, writer, closing, stuck)
             services.start_soon(runtime.name_stray_threads)
             try:
                 yield runtime
@@ -89,13 +90,15 @@ def _without_layers(error: BaseException) -> BaseException:
 
 
 @asynccontextmanager
-async def _serving(limits: Limits) -> AsyncIterator[trio.Nursery]:
+async def _serving(limits: Limits, stuck: StuckTurns) -> AsyncIterator[trio.Nursery]:
     """A nursery for services that have nothing left to do once the agents are gone."""
     with watching(limits):
         async with trio.open_nursery() as services:
+            services.start_soon(stuck.name_them)
             try:
                 yield services
             finally:
+                stuck.close()
                 services.cancel_scope.cancel()
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import trio
 
 from trioloop.agent.closing import Closing
+from trioloop.agent.stuck import StuckTurns
 from trioloop.errors import InvalidInputError
 from trioloop.events import CallConfig
 from trioloop.hooks.points import Hooks
@@ -77,7 +78,9 @@ async def open_runtime(
     settings = checked_config(config)
     home = _store(store, durability)
 
-    def make_runtime(nursery: trio.Nursery, writer: StoreWriter, closing: Closing) -> Runtime:
+    def make_runtime(
+        nursery: trio.Nursery, writer: StoreWriter, closing: Closing, stuck: StuckTurns
+    ) -> Runtime:
         return Runtime(
             nursery=nursery,
             opener=SessionOpener(home, writer, clock, limits),
@@ -87,6 +90,7 @@ async def open_runtime(
             ids=ids or Ids(),
             approver=approver,
             closing=closing,
+            stuck=stuck,
         )
 
     living = lifetime(make_runtime, store=home, models=known.values(), limits=limits)

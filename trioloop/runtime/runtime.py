@@ -17,6 +17,7 @@ from trioloop.agent.agent import Agent
 from trioloop.agent.closing import Closing
 from trioloop.agent.notifications import Created
 from trioloop.agent.resources import Surroundings
+from trioloop.agent.stuck import StuckTurns
 from trioloop.agent.watching import Notifications, Watch
 from trioloop.errors import (
     RuntimeClosedError,
@@ -71,6 +72,7 @@ class Runtime:
         ids: Ids,
         approver: Approver | None,
         closing: Closing,
+        stuck: StuckTurns,
     ) -> None:
         self.hooks = Hooks()
         self.tools = ToolRegistry()
@@ -102,6 +104,7 @@ class Runtime:
             forget=self._forget,
             fault=self._fault,
             closing=closing,
+            stuck=stuck,
         )
 
     @property
