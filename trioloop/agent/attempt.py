@@ -61,7 +61,8 @@ class _Source(AsyncIterator[Sequence[Chunk]]):
     ) -> bool | None:
         if self.entered is None:
             return None
-        return await self._exchange.__aexit__(kind, error, traceback)
+        exchange = self._exchange  # whose own exit it is, shields and all
+        return await exchange.__aexit__(kind, error, traceback)  # noqa: ASYNC102
 
     def __aiter__(self) -> ChunkStream:
         return self if self.entered is None else self.entered.__aiter__()
