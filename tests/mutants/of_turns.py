@@ -140,8 +140,12 @@ TURNS = (
         "a cancel by who observes the step's end is not seen",
         "R8",
         "trioloop/agent/turn.py",
-        "        ending = _judge(resources, signal, came)  # whoever observes that may cancel\n",
-        "",
+        "        resources.session.append(*closing_step(turn.step, turn.number, "
+        "failed_inside=failed_inside))\n"
+        "    ending = _judge(resources, signal, came)",
+        "        early = _judge(resources, signal, came)\n"
+        "        resources.session.append(*closing_step(turn.step, turn.number))\n"
+        "    else:\n        early = _judge(resources, signal, came)\n    ending = early",
         ("tests/agent/test_last_look.py::test_a_cancel_at_the_end_of_a_failed_step_is_an_abort",),
     ),
     Mutant(
@@ -176,8 +180,8 @@ TURNS = (
         "an asker of a cancelled host is the cause",
         "P18",
         "trioloop/agent/signal.py",
-        "host_cancelled() and self.cause in (None, ASKER_CANCELLED)",
-        "host_cancelled() and self.cause is None",
+        "self.cause in (None, ASKER_CANCELLED) and host_cancelled()",
+        "self.cause is None and host_cancelled()",
         ("tests/runtime/test_leaving.py::test_a_host_that_takes_an_asker_along_is_the_cause",),
     ),
     Mutant(

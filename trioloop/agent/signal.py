@@ -97,7 +97,7 @@ class TurnSignal:
 
         Where the host did, an asker of its may have seen it first.
         """
-        if host_cancelled() and self.cause in (None, ASKER_CANCELLED):
+        if self.cause in (None, ASKER_CANCELLED) and host_cancelled():
             return self._host_cause
         if self.cause is not None:
             return self.cause

@@ -121,12 +121,11 @@ def _close(
     resources: Resources, signal: TurnSignal, came: Ending | FreshTurn | BaseException | None
 ) -> Closed:
     """Judge what came and close what is open, without awaiting."""
-    ending = _judge(resources, signal, came)
     turn = _open_turn(resources)
     if turn.step is not None:
-        failed_inside = ending.code == "INTERNAL"
+        failed_inside = _is_fault(came) and _judge(resources, signal, came).code == "INTERNAL"
         resources.session.append(*closing_step(turn.step, turn.number, failed_inside=failed_inside))
-        ending = _judge(resources, signal, came)  # whoever observes that may cancel
+    ending = _judge(resources, signal, came)  # behind that: whoever observes it may cancel
     raised = came if isinstance(came, BaseException) and _goes_up(came) else None
     if ending.reason == "error":
         _tell_failure(resources, signal, ending, came)
@@ -196,9 +195,9 @@ def _goes_up(error: BaseException) -> bool:
     return _is_fault(error) or not isinstance(error, Exception | trio.Cancelled)
 
 
-def _is_fault(error: BaseException) -> bool:
-    """Whether an error shows a fault of trioloop's own (P21, R10)."""
-    return isinstance(error, InternalError | GrammarError) and raised_by(error) is None
+def _is_fault(came: object) -> bool:
+    """Whether what came is an error that shows a fault of trioloop's own (P21, R10)."""
+    return isinstance(came, InternalError | GrammarError) and raised_by(came) is None
 
 
 def _tell_failure(resources: Resources, signal: TurnSignal, ending: Ending, came: object) -> None:
