@@ -237,7 +237,9 @@ def compact(frames: Sequence[Frame], content: Sequence[Block]) -> TimedStream:
             lengths.append(len(texts[-1]))
         else:
             last = None
-            others.append(_without_known_replay(chunk, content))
+            others.append(
+                _without_known_replay(chunk, content) if type(chunk) is ReplayChunk else chunk
+            )
             order += (_OTHER, 1)
     return TimedStream(
         times=_differences([frame.at_ms for frame in frames]),
@@ -286,11 +288,10 @@ def _lanes(
     return tuple(lanes)
 
 
-def _without_known_replay(chunk: Chunk, content: Sequence[Block]) -> Chunk | ReplayAt:
-    if isinstance(chunk, ReplayChunk):
-        for index, block in enumerate(content):
-            if getattr(block, "replay", None) == chunk.replay:
-                return ReplayAt(chunk.kind, chunk.block, index)
+def _without_known_replay(chunk: ReplayChunk, content: Sequence[Block]) -> Chunk | ReplayAt:
+    for index, block in enumerate(content):
+        if getattr(block, "replay", None) == chunk.replay:
+            return ReplayAt(chunk.kind, chunk.block, index)
     return chunk
 
 

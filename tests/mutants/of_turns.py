@@ -216,7 +216,7 @@ TURNS = (
         "a fault of our own ends a turn like any error",
         "R10",
         "trioloop/agent/turn.py",
-        "return isinstance(error, InternalError | GrammarError) and raised_by(error) is None",
+        "return isinstance(came, InternalError | GrammarError) and raised_by(came) is None",
         "return False",
         ("tests/runtime/test_faults.py::test_a_fault_disposes_of_that_agent_and_others_go_on",),
     ),

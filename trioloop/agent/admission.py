@@ -60,15 +60,17 @@ def admit(resources: Resources, proposal: Proposal, prepared: PreparedCall) -> R
     opens_step = turn is not None and turn.step is None
     if not opens_step and proposal.starts_series:
         proposal = attrs.evolve(proposal, starts_series=False)  # the first admission has (E2)
-    facts: list[EventData] = []
-    if opens_step:
-        facts.append(StepStarted(proposal.turn, proposal.step))
     system = _system(resources, proposal, prepared)
-    facts.extend(system)
+    facts: list[EventData] = [*system]
     if opens_step:
-        facts.extend(UserMessageLogged(message) for message in proposal.messages)
-    facts.extend(_header(resources, proposal, prepared, system))
-    facts.extend(_context(resources, prepared))
+        started = StepStarted(proposal.turn, proposal.step)
+        facts = [started, *system, *map(UserMessageLogged, proposal.messages)]
+    why = _header_reason(resources, proposal, prepared, system)
+    if why is not None:
+        facts.append(RequestHeaderLogged(prepared.config, proposal.tools, why))
+    context = _context(prepared)
+    if context != session.state.context:
+        facts.append(context)
     session.append(*facts)
     session.hold_history()
     return request_of(session.state)
@@ -83,16 +85,6 @@ def _system(
         update=prepared.capabilities.system_update,
         starts_series=proposal.starts_series,
     )
-
-
-def _header(
-    resources: Resources,
-    proposal: Proposal,
-    prepared: PreparedCall,
-    system: Sequence[SystemMessageLogged],
-) -> tuple[RequestHeaderLogged, ...]:
-    why = _header_reason(resources, proposal, prepared, system)
-    return () if why is None else (RequestHeaderLogged(prepared.config, proposal.tools, why),)
 
 
 def _header_reason(
@@ -113,9 +105,6 @@ def _header_reason(
     return None
 
 
-def _context(resources: Resources, prepared: PreparedCall) -> tuple[RequestContextLogged, ...]:
+def _context(prepared: PreparedCall) -> RequestContextLogged:
     config = prepared.config
-    context = RequestContextLogged(
-        config.provider, config.model, prepared.capabilities.context_window
-    )
-    return () if resources.session.state.context == context else (context,)
+    return RequestContextLogged(config.provider, config.model, prepared.capabilities.context_window)

@@ -5,7 +5,7 @@ pieces; a block without text is left out, unless it carries replay data. Nothing
 content: arguments may be no JSON, and a finish may be missing.
 """
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
@@ -137,8 +137,8 @@ class _Gathered:
     usage: Usage | None = None
 
     @property
-    def parts(self) -> list[_Part]:
-        return list(self.by_key.values())
+    def parts(self) -> Collection[_Part]:
+        return self.by_key.values()
 
     def part(self, kind: BlockKind, block: int) -> _Part:
         part = self.by_key.get((kind, block))
@@ -148,14 +148,14 @@ class _Gathered:
 
     def take(self, chunk: Chunk) -> None:
         """Take a chunk that is no piece of text."""
-        if isinstance(chunk, ToolCallStart):
+        if type(chunk) is ToolCallStart:
             part = self.part("tool-call", chunk.block)
             part.wire_id, part.name = chunk.wire_id, chunk.name
-        elif isinstance(chunk, ReplayChunk):
+        elif type(chunk) is ReplayChunk:
             self.part(chunk.kind, chunk.block).replay = chunk.replay
-        elif isinstance(chunk, UsageChunk):
+        elif type(chunk) is UsageChunk:
             self.usage = chunk.usage
-        elif isinstance(chunk, Finish):
+        elif type(chunk) is Finish:
             self.finish = self.finish or chunk
 
 
