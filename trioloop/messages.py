@@ -184,5 +184,5 @@ def user_message(content: Content, *, id: str = "", source: str = "user") -> Use
 
 def text_of(content: Sequence[Block]) -> str:
     """The text blocks of some content, joined; its refusal where there is no text."""
-    text = "".join(block.text for block in content if isinstance(block, TextBlock))
-    return text or "".join(block.text for block in content if isinstance(block, RefusalBlock))
+    text = "".join([block.text for block in content if isinstance(block, TextBlock)])
+    return text or "".join([block.text for block in content if isinstance(block, RefusalBlock)])

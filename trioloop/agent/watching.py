@@ -110,8 +110,10 @@ class Notifications:
         """Tell listeners and watchers."""
         if self._wider is not None:
             self._wider.send(notification)
-        self._tell(notification)
-        self._keep(notification)
+        if self._listeners:
+            self._tell(notification)
+        if self._ring is not None:
+            self._keep(self._ring, notification)
 
     def begin_attempt(self, started: StreamStarted, frames: list[Frame]) -> None:
         """Tell that an attempt begins; its frames will be in a list that grows."""
@@ -136,7 +138,7 @@ class Notifications:
             last.end = len(frames)
             self._wake()
         else:
-            self._keep(_Stretch(agent, frames, start, len(frames)))
+            self._keep(self._ring, _Stretch(agent, frames, start, len(frames)))
 
     def close(self) -> None:
         """Nothing more will be told: watchers end once they have read what is kept."""
@@ -151,10 +153,7 @@ class Notifications:
                 except (Exception, trio.Cancelled):  # noqa: ASYNC103 - it awaits nothing
                     _log.exception("a listener of %r raised", notification.kind)
 
-    def _keep(self, item: Notification | _Stretch) -> None:
-        ring = self._ring
-        if ring is None:
-            return
+    def _keep(self, ring: deque[Notification | _Stretch], item: Notification | _Stretch) -> None:
         if len(ring) == self._kept:
             ring.popleft()
             self._first += 1
