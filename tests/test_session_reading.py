@@ -86,6 +86,7 @@ async def test_a_subscriber_gets_the_whole_log_and_ends_with_the_agent(
 async def test_breaking_out_of_a_subscription_leaves_no_task(autojump_clock: MockClock) -> None:
     async with open_test_runtime(model=ScriptedModel([])) as runtime:
         session = (await runtime.create_agent("a")).session
+        await trio.testing.wait_all_tasks_blocked()  # by now all services have begun
         before = trio.lowlevel.current_statistics().tasks_living
         async with session.subscribe() as events:
             async for _ in events:
