@@ -1,12 +1,13 @@
 """What opens behind a turn by itself, and what is parked (R4)."""
 
+import trio
 from trio.testing import MockClock
 
 from tests.agent.listening import retrying
 from tests.agent.reading import admitted, ends, pending, reasons, said
 from trioloop.events import Event, TurnEnded
 from trioloop.hooks.points import TurnStopping
-from trioloop.testing import Fail, ScriptedModel, Text, open_test_runtime
+from trioloop.testing import Fail, ScriptedModel, Stall, Text, open_test_runtime
 
 
 async def test_an_error_parks_the_queue_until_the_next_wake(autojump_clock: MockClock) -> None:
@@ -112,3 +113,16 @@ async def test_a_wake_that_found_nothing_is_not_remembered(autojump_clock: MockC
         await agent.wait_idle()
         assert ends(agent) == []
         assert pending(agent) == ["context"]
+
+
+async def test_a_second_cancel_keeps_a_wake_behind_the_first(autojump_clock: MockClock) -> None:
+    async with open_test_runtime(model=ScriptedModel([Stall(), Text("x")])) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.followup("one")
+        agent.followup("two")
+        await trio.sleep(1)
+        agent.cancel()
+        agent.wake()
+        agent.cancel()
+        await agent.wait_idle()
+        assert reasons(agent) == ["aborted", "completed"]

@@ -62,7 +62,7 @@ DRIVERS = (
         "trioloop/agent/supervisor.py",
         "        if not signal.scope.cancel_called:\n",
         "        if True:\n",
-        ("tests/agent/test_cancel.py::test_the_first_cause_stands",),
+        ("tests/agent/test_going_on.py::test_a_second_cancel_keeps_a_wake_behind_the_first",),
     ),
     Mutant(
         "who hangs is not named",
@@ -153,7 +153,7 @@ DRIVERS = (
         "R9",
         "trioloop/agent/supervisor.py",
         "            self._turn_idle(fault)\n",
-        "            await trio.lowlevel.checkpoint()\n            self._turn_idle(fault)\n",
+        "            await trio.sleep(1)\n            self._turn_idle(fault)\n",
         (
             "tests/agent/test_notifications.py::test_an_observer_of_turn_start_that_raises_leaves_the_turn_as_it_is",
         ),
