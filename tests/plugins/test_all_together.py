@@ -1,61 +1,32 @@
-"""All policies on one agent, for many turns: each does its work, and a turn costs what it cost.
+"""All policies on one agent, for many turns: each does its work, and a turn costs what it cost."""
 
-Costs are counted, not timed: the events of a turn, the messages of a request, the calls of
-functions that a turn makes.
-"""
-
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from types import FrameType
 from typing import Any
 
 from trio.testing import MockClock
 
 import trioloop
 from tests.agent.reading import facts
+from tests.plugins.together import (
+    KINDS,
+    Together,
+    counted,
+    furnished,
+    growth,
+    held_by,
+    page,
+    save,
+    taken,
+    traced,
+)
+from trioloop.codec import encode_event
 from trioloop.events import ToolResultLogged
 from trioloop.messages import UserMessage
-from trioloop.plugins import (
-    Approvals,
-    Budget,
-    Delegate,
-    Rule,
-    approval,
-    compaction,
-    limits,
-    plan_mode,
-    pruning,
-    retry,
-    spill,
-    subagents,
-)
 from trioloop.plugins.compaction import CompactionEnded
-from trioloop.testing import (
-    Answer,
-    Fail,
-    ScriptedModel,
-    Text,
-    ToolCall,
-    check_session,
-    open_test_runtime,
-)
+from trioloop.testing import Answer, Fail, ScriptedModel, Text, ToolCall, check_session
 
 TURNS = 200
 CYCLE = 10  # turns after which the script begins anew
 WINDOW = 2_000
-
-
-@trioloop.tool(effects="read-only")
-async def page(number: int) -> str:
-    """A page of text."""
-    return f"Page {number}. " + "All work and no play. " * 100
-
-
-@trioloop.tool(effects="idempotent")
-async def save(note: str) -> str:
-    """Save a note."""
-    return "saved"
 
 
 def answer(request: trioloop.Request) -> object:
@@ -99,82 +70,66 @@ class Flaky(ScriptedModel):
         super().__init__(self._answer)
 
     def _answer(self, request: trioloop.Request) -> Any:
+        self.requests.clear()  # which it keeps for tests, and which would be all that grows
         self.asked += 1
         return Fail("SERVER") if self.asked % 17 == 0 else answer(request)
 
 
-@asynccontextmanager
-async def furnished() -> AsyncIterator[tuple[trioloop.Runtime, Any]]:
-    """A runtime with all policies open, and its plan mode."""
-    approvals = Approvals(timeout_s=5)
-    async with AsyncExitStack() as stack:
-        runtime = await stack.enter_async_context(
-            open_test_runtime(model=Flaky(), tools=[page, save], approver=approvals)
-        )
-        for policy in (
-            retry(runtime),
-            spill(runtime),
-            pruning(runtime, window_tokens=WINDOW),
-            compaction(runtime, window_tokens=WINDOW),
-            limits(runtime, turn=Budget(steps=20, calls=20), session=Budget(steps=10_000)),
-            approval(runtime, Rule(effects=("idempotent", "once")), approvals=approvals),
-            subagents(runtime, Delegate(name="research")),
-        ):
-            await stack.enter_async_context(policy)
-        mode = await stack.enter_async_context(plan_mode(runtime))
-
-        def allow() -> None:
-            for one in approvals.open:
-                approvals.answer(one.asked.approval, allow=True)
-
-        stack.enter_context(approvals.observe(allow))
-        yield runtime, mode
+async def ask(together: Together, agent: trioloop.Agent) -> None:
+    """Let it have one more turn, for which its number says what it is about."""
+    number = agent.session.state.turns
+    if number % CYCLE == 7:
+        together.mode.select(agent, active=True)
+    settled = await agent.ask(f"turn {number}")
+    assert (number, settled.reason) == (number, "completed")
 
 
-@contextmanager
-def counted() -> Iterator[list[int]]:
-    """How many Python functions are called meanwhile."""
-    calls = [0]
-
-    def profile(frame: FrameType, what: str, argument: object) -> None:
-        calls[0] += what == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        yield calls
-    finally:
-        sys.setprofile(before)
+async def ask_for_a_cycle(together: Together, agent: trioloop.Agent) -> tuple[int, int, int]:
+    """What a cycle of turns cost: events, messages of the last request, calls of functions."""
+    before = agent.session.seq
+    with counted() as calls:
+        for _ in range(CYCLE):
+            await ask(together, agent)
+    return agent.session.seq - before, len(list(agent.session.state.surface.nodes)), calls[0]
 
 
 async def test_two_hundred_turns_under_all_policies_stay_flat(autojump_clock: MockClock) -> None:
-    costs: list[tuple[int, int, int]] = []  # of each cycle: events, messages, function calls
-    async with furnished() as (runtime, mode):
-        agent = await runtime.create_agent("a")
-        for cycle in range(TURNS // CYCLE):
-            before = agent.session.seq
-            with counted() as calls:
-                for turn in range(CYCLE):
-                    if turn == 7:
-                        mode.select(agent, active=True)
-                    settled = await agent.ask(f"turn {cycle * CYCLE + turn}")
-                    assert (turn, settled.reason) == (turn, "completed")
-            messages = len(list(agent.session.state.surface.nodes))
-            costs.append((agent.session.seq - before, messages, calls[0]))
+    async with furnished(WINDOW, model=Flaky(), tools=[page, save]) as together:
+        agent = await together.runtime.create_agent("a")
+        costs = [await ask_for_a_cycle(together, agent) for _ in range(TURNS // CYCLE)]
         check_session(agent.session)
         results = facts(agent, ToolResultLogged)
         ended = facts(agent, CompactionEnded)
         kinds = {event.type for event in agent.session.events()}
-    assert kinds >= {
-        "approval/answer",
-        "assistant/attempt",
-        "compaction/summary",
-        "plan/mode",
-        "pruning/pruned",
-        "subagents/settled",
-    }
+    assert kinds >= KINDS
     assert {one.code for one in results} == {None}
     assert "replaced" in {one.outcome for one in ended}
-    for kind in range(3):
-        early, late = costs[4:8], costs[-4:]
-        assert sum(one[kind] for one in late) <= 1.1 * sum(one[kind] for one in early), costs
+    for cost in zip(*costs, strict=True):
+        assert growth(cost) <= 1.1, costs
+
+
+async def test_the_bytes_that_turns_leave_behind_are_those_of_their_logs(
+    autojump_clock: MockClock,
+) -> None:
+    """From the fiftieth turn on; what came before is also what modules keep for ever."""
+    with traced():
+        async with furnished(
+            WINDOW, model=Flaky(), tools=[page, save], store=trioloop.MemoryStore()
+        ) as together:
+            agent = await together.runtime.create_agent("a")
+            sizes = [await _size_behind(together, agent, turns) for turns in (50, 125, 200)]
+        events = agent.session.events()
+        first, middle, last = (size for size, _ in sizes)
+        since = sizes[0][1] + 1
+        log = held_by(events) - held_by(events[:since])
+        stored = sum(len(encode_event(event)) for event in events[since:])
+    print(f"{last - first} bytes, of which {log} are the log and {stored} in the store")
+    assert last - middle <= 1.05 * (middle - first)
+    assert last - first <= 1.5 * (log + stored)  # beside it the logs of the children
+
+
+async def _size_behind(together: Together, agent: trioloop.Agent, turns: int) -> tuple[int, int]:
+    """The bytes that are taken when so many turns are over, and the last event then."""
+    while agent.session.state.turns < turns:
+        await ask(together, agent)
+    return taken(), agent.session.seq

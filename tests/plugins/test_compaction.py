@@ -166,8 +166,10 @@ async def test_facts_that_others_log_meanwhile_disturb_nothing() -> None:
 # What a model answers
 
 
-async def test_a_model_that_calls_tools_instead_is_asked_again_without_them() -> None:
-    model = Summarising(script([[[3_000]], []]), [ToolCall("give", chars=1)], Text("short"))
+@pytest.mark.parametrize("instead", [[ToolCall("give", chars=1)], Fail("MALFORMED_RESPONSE")])
+async def test_a_model_that_calls_tools_instead_is_asked_again_without_them(instead: Entry) -> None:
+    """Also where its provider can't read the call, and says that it failed."""
+    model = Summarising(script([[[3_000]], []]), instead, Text("short"))
     async with opened(model, window_tokens=800) as runtime:
         agent = await converse(runtime, 2)
         first, second = model.asides

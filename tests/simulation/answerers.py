@@ -52,7 +52,8 @@ class Models:
         self._answered[request.session] = number + 1
         await self._world.pass_waits()
         answers = self._world.answers_of(request.session)
-        return answers[number] if number < len(answers) else Answer((Text("done"),))
+        answer = answers[number] if number < len(answers) else Answer((Text("done"),))
+        return self._world.children.named(answer, request.session)
 
 
 class _Model(ScriptedModel):

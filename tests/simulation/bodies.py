@@ -8,7 +8,7 @@ import trio
 
 from tests.simulation.deeds import Note, ScriptedError, do, message
 from tests.simulation.script import BodyAct, ToolScript
-from trioloop import Agent, Runtime, Tool, ToolContext, ToolError, ToolOutcome
+from trioloop import Agent, Runtime, Session, Tool, ToolContext, ToolError, ToolOutcome
 from trioloop.hooks import CallRequest, Deny
 from trioloop.hooks.dispatch import Registration
 from trioloop.tools import NestedCall, ToolConditionContext, ToolRegistry
@@ -24,12 +24,23 @@ PARAMETERS = {
 
 @attrs.frozen
 class Started:
-    """A body that started: whose, and the seq that the next durable event of its session had."""
+    """A body that started.
 
-    session: object
+    Attributes:
+        session: whose.
+        call: for which call.
+        name: of the tool.
+        effects: of the tool.
+        durable: the seq that the next durable event of its session had.
+        seq: of the last event of its session.
+    """
+
+    session: Session
     call: str
+    name: str
     effects: str
     durable: int
+    seq: int
 
 
 @attrs.define(eq=False)
@@ -67,9 +78,13 @@ class ScriptedTool:
         """The body: it is noted that it started, then it acts."""
         session = self.world.session_of(context.agent)
         durable = self.world.store.durable.get(session.name, 0)
-        self.world.started.append(Started(session, context.call, self.script.effects, durable))
+        script = self.script
+        self.world.started.append(
+            Started(session, context.call, script.name, script.effects, durable, session.seq)
+        )
         await self.world.pass_waits()
         words = 20 if self.world.script.settings.prunes else 1
+        words = 200 if self.world.script.policies.spills else words
         outcome: object = f"{self.script.name} is through" * words
         for act in self.script.acts:
             given = await self._act(act, context)

@@ -10,6 +10,7 @@ from tests.second_fold.first_view import first_view, rows_of
 from tests.second_fold.second_fold import view
 from tests.simulation.coverage import Coverage
 from tests.simulation.deeds import CancelMark
+from tests.simulation.policies.checks import policy_violations
 from tests.simulation.world import LIMITS, Life, World
 from trioloop import Event
 from trioloop.codec import canonical
@@ -52,6 +53,9 @@ COMMITS = (
     ResultsPruned,
 )
 """What a cancelled turn must not write any more (R8, T9)."""
+
+TIME_LIMITS = ("TURN_SECONDS_LIMIT", "SESSION_SECONDS_LIMIT", "TREE_SECONDS_LIMIT")
+"""What may have cut a turn a moment before."""
 
 LAST_FATES = ("pending", "admitted", "discarded", "unadmitted")
 CUTS = 3  # prefixes of each log that are repaired
@@ -98,7 +102,7 @@ def violations(world: World) -> list[str]:
             *_of_resumption(world, life),
         ]
         found += [f"{life.agent.name}: {fault}" for fault in about]
-    return [*found, *_of_requests(world, told)]
+    return [*found, *_of_requests(world, told), *policy_violations(world)]
 
 
 def _walk(events: Sequence[Event], began: int, coverage: Coverage) -> Walked:
@@ -221,7 +225,7 @@ def _of_end(world: World, end: TurnEnded, mark: CancelMark) -> Iterator[str]:
         return
     if end.reason != "aborted":
         yield f"turn {mark.turn} was cancelled by {mark.by}, and ended {end.reason} {end.code} (R8)"
-    elif mark.cause is not None and end.cause != mark.cause:
+    elif mark.cause is not None and end.cause not in (mark.cause, *TIME_LIMITS):
         yield f"turn {mark.turn} was cancelled because of {mark.cause!r}, not {end.cause!r} (I3)"
 
 

@@ -26,11 +26,13 @@ class Coverage:
     Attributes:
         transitions: of the grammar's table, and how often.
         triples: the grammar's phase, the type of the last event, who cancelled where.
+        kinds: the types of all events.
     """
 
     def __init__(self) -> None:
         self.transitions: Counter[Transition] = Counter()
         self.triples: set[Triple] = set()
+        self.kinds: set[str] = set()
 
     def saw_cancel(self, session: Session, point: str) -> None:
         """Something of a session is about to be cancelled."""
@@ -40,11 +42,13 @@ class Coverage:
     def saw_transition(self, before: Phase, event: Event, after: Phase) -> None:
         """An event led from one phase to another."""
         self.transitions[before, kind_of(event), after] += 1
+        self.kinds.add(event.type)
 
     def add(self, other: "Coverage") -> None:
         """What another run has seen counts, too."""
         self.transitions += other.transitions
         self.triples |= other.triples
+        self.kinds |= other.kinds
 
 
 def kind_of(event: Event) -> type[EventData]:

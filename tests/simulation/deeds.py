@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import attrs
 import trio
 
+from tests.simulation.policies.deeds import POLICY_DEEDS
 from tests.simulation.script import Deed, DeedKind, ObserverScript
 from trioloop import Agent, Event, EventData, Notification, Session, event
 from trioloop.errors import GrammarError, InternalError, TrioloopError
@@ -65,6 +66,8 @@ def do(world: "World", deed: Deed, by: str) -> None:
         ScriptedError: the deed is to raise.
     """
     life = world.life(deed.agent)
+    if life is not None and deed.of_child:
+        life = world.children.at_work(life, deed.pick)
     if life is None:
         return
     world.tell(f"{by}: {deed.kind} {life.agent.name}")
@@ -268,6 +271,7 @@ _DEEDS: Mapping[DeedKind, Callable[["World", "Life", Deed, str], None]] = {
     "dispose-discard": _dispose,
     "swap-tool": _swap_tool,
     "raise": _raise,
+    **POLICY_DEEDS,
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar, get_args
 
 from tests.simulation.listeners import DOES
+from tests.simulation.policies.drawing import with_policies
 from tests.simulation.script import (
     AgentScript,
     BodyAct,
@@ -45,7 +46,7 @@ WATCHED = (
     *("turn/start", "turn/end", "step/start", "step/end", "tool/call", "tool/dispatch"),
     *("tool/result", "assistant/attempt", "assistant/attempt", "assistant/message"),
 )
-WAITS: tuple[Wait, ...] = get_args(Wait)
+WAITS: tuple[Wait, ...] = get_args(Wait)[:-1]  # the last is about policies
 ALWAYS = tuple(range(9))
 CODES = sorted(MODEL_FAILURE_CODES)
 FAULTS: tuple[Fault, ...] = ("slow", "slow", "slow", "fail", "odd", "torn", "fence")
@@ -55,7 +56,7 @@ FINISHES: tuple[FinishReason, ...] = ("length", "length", "pause", "pause", "con
 
 def drawn(seed: int) -> Script:
     """The script of a seed."""
-    return _Drawing(random.Random(seed)).script(seed)
+    return with_policies(_Drawing(random.Random(seed)).script(seed), seed)
 
 
 class _Drawing:

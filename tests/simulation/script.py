@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from tests.simulation.policies.script import NO_POLICIES, PolicyDeedKind, PolicyScript
 from trioloop.testing import Answer
 
-DeedKind: TypeAlias = Literal[
+OwnDeedKind: TypeAlias = Literal[
     "followup",
     "steer",
     "inject",
@@ -31,9 +32,12 @@ DeedKind: TypeAlias = Literal[
     "swap-tool",
     "raise",
 ]
+DeedKind: TypeAlias = OwnDeedKind | PolicyDeedKind
 """What can be done to an agent without waiting: by users, listeners, bodies and observers."""
 
-Wait: TypeAlias = Literal["ask", "dispose", "resume", "idle", "maintain", "checkpoint", "fork"]
+Wait: TypeAlias = Literal[
+    "ask", "dispose", "resume", "idle", "maintain", "checkpoint", "fork", "spent"
+]
 """What only a user does, since it is waited for."""
 
 HookPlace: TypeAlias = Literal[
@@ -59,12 +63,14 @@ class Deed:
     Attributes:
         kind: what.
         agent: to which.
-        pick: which message, call or turn of it.
+        pick: which message, call or turn of it; or which answer.
+        of_child: it is done to a child of that agent, if one is at work.
     """
 
     kind: DeedKind
     agent: int = 0
     pick: int = 0
+    of_child: bool = False
 
 
 @attrs.frozen
@@ -279,3 +285,4 @@ class Script:
     faults: tuple[StoreFault, ...] = ()
     settings: Settings = Settings()
     ending: Ending = Ending()
+    policies: PolicyScript = NO_POLICIES

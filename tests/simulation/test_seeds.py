@@ -56,6 +56,18 @@ def test_runs_are_cancelled_at_many_places(many: Many, capsys: pytest.CaptureFix
     assert len(triples) >= min(SEEDS // 5, 100)
 
 
+def test_every_policy_does_its_work_somewhere(many: Many) -> None:
+    assert set(many.coverage.kinds) >= {
+        "agent/delegated",
+        "approval/answer",
+        "compaction/summary",
+        "limits/reached",
+        "plan/mode",
+        "pruning/pruned",
+        "subagents/settled",
+    }
+
+
 def test_every_transition_of_the_grammar_is_exercised(many: Many) -> None:
     """By the seeds, and where chance comes too seldom by scenes that are swept step by step."""
     for number, script in enumerate(scenes()):

@@ -93,6 +93,7 @@ async def _resume(world: "World", runtime: Runtime, life: "Life") -> None:
     await _dispose(world, runtime, life)
     agent = await runtime.resume_agent(life.agent.name)
     world.take_up(agent, life.number)
+    await world.policies.take_up(agent, life.number)
     agent.wake()
 
 
@@ -129,8 +130,13 @@ async def _fork(world: "World", runtime: Runtime, life: "Life") -> None:
     world.forks += 1
     child = await runtime.fork_agent(life.agent.name, f"fork{world.forks}")
     world.take_up(child, life.number)
+    await world.policies.take_up(child, life.number)
     child.followup(message(world))
     await child.wait_idle()
+
+
+async def _spent(world: "World", runtime: Runtime, life: "Life") -> None:
+    await world.policies.compare_trees(life)
 
 
 _WAITS: Mapping[Wait, Callable[["World", Runtime, "Life"], Awaitable[None]]] = {
@@ -141,4 +147,5 @@ _WAITS: Mapping[Wait, Callable[["World", Runtime, "Life"], Awaitable[None]]] = {
     "maintain": _maintain,
     "checkpoint": _checkpoint,
     "fork": _fork,
+    "spent": _spent,
 }

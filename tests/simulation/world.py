@@ -4,7 +4,7 @@ import hashlib
 import logging
 import random
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,8 @@ from tests.simulation.deeds import (
     observe,
 )
 from tests.simulation.listeners import Listener
+from tests.simulation.policies.children import Children
+from tests.simulation.policies.opening import Policies
 from tests.simulation.schedule import TaskOrder, living_tasks, seeded_schedule
 from tests.simulation.script import Script
 from tests.simulation.stores import ScriptedStore
@@ -41,7 +43,7 @@ from trioloop.codec import encode_event
 from trioloop.events import TurnEnded
 from trioloop.handles import AgentHandle
 from trioloop.log.fold import fold
-from trioloop.plugins import compaction, pruning, retry
+from trioloop.plugins import Approvals, compaction, pruning, retry
 from trioloop.runtime.open import Plugin
 from trioloop.testing import Answer, seeded_ids
 
@@ -76,6 +78,7 @@ class Life:
         failed: the turns that one told the failure of.
         statuses: what one told of its status.
         disposing: a disposal has begun.
+        depth: how many delegations lead to it.
     """
 
     agent: Agent
@@ -89,6 +92,7 @@ class Life:
     failed: list[int] = attrs.field(factory=list)
     statuses: list[str] = attrs.field(factory=list)
     disposing: bool = False
+    depth: int = 0
 
     def watch(self) -> None:
         """Take down what notifications tell."""
@@ -105,6 +109,7 @@ class World:
 
     Attributes:
         violations: what broke a promise while it ran.
+        chronicle: the events of all lives, as they came.
         transcript: who did what when, for people.
     """
 
@@ -115,7 +120,10 @@ class World:
         self.models = Models(self)
         self.toolbox = Toolbox(self)
         self.coverage = Coverage()
+        self.policies = Policies(self)
+        self.children = Children(self)
         self.lives: list[Life] = []
+        self.chronicle: list[tuple[Life, Event]] = []
         self.started: list[Started] = []
         self.violations: list[str] = []
         self.transcript: list[str] = []
@@ -135,11 +143,12 @@ class World:
     def life(self, number: int) -> Life | None:
         """The last life of an agent of the script; None: it has none yet."""
         wanted = number % len(self.script.agents)
-        return next((life for life in reversed(self.lives) if life.number == wanted), None)
+        own = (life for life in reversed(self.lives) if not life.depth)
+        return next((life for life in own if life.number == wanted), None)
 
     def of(self, agent: AgentHandle) -> Life:
         """The life of a handle."""
-        return next(life for life in self.lives if life.agent is agent)
+        return next(life for life in reversed(self.lives) if life.agent is agent)
 
     def session_of(self, agent: AgentHandle) -> Session:
         """The log of a handle."""
@@ -147,8 +156,9 @@ class World:
 
     def answers_of(self, session: str) -> tuple[Answer, ...]:
         """What models answer to a session."""
-        number = next(life.number for life in self.lives if life.agent.name == session)
-        return self.script.agents[number].answers
+        life = next(life for life in self.lives if life.agent.name == session)
+        answers = self.script.agents[life.number].answers
+        return answers[life.depth :][:2] if life.depth else answers
 
     async def pass_waits(self, seconds: float = 0) -> None:
         """Pass two waits; the second hands over a value, so a cancel can come too late for it."""
@@ -190,8 +200,16 @@ class World:
         error = ScriptedError("the block")
         with trio.CancelScope() as host:
             try:
-                async with self._open() as runtime, trio.open_nursery() as users:
+                async with (
+                    self._open() as runtime,
+                    AsyncExitStack() as stack,
+                    trio.open_nursery() as users,
+                ):
                     self._furnish(runtime)
+                    await self.policies.open(runtime)
+                    stack.push_async_callback(self.policies.close)
+                    users.start_soon(self.policies.answer_questions)
+                    users.start_soon(self._close_policies)
                     for number in range(len(self.script.agents)):
                         await self.create(runtime, number)
                     if ending.does in ("host", "raise"):
@@ -212,7 +230,10 @@ class World:
     def _open(self) -> Any:  # Any: an async context manager of a runtime
         settings = self.script.settings
         limits = attrs.evolve(
-            LIMITS, calls_max=settings.calls_max, runtime_calls_max=settings.runtime_calls_max
+            LIMITS,
+            calls_max=settings.calls_max,
+            runtime_calls_max=settings.runtime_calls_max,
+            result_bytes_max=1000 if self.script.policies.spills else LIMITS.result_bytes_max,
         )
         jitter = random.Random(self.script.seed).random
         return open_runtime(
@@ -222,11 +243,17 @@ class World:
             limits=limits,
             plugins=self._plugins(jitter),
             system=[Section(one.name, Reading(self, one)) for one in self.script.sections],
-            approver=None if settings.approves is None else Approver(self, settings.approves),
+            approver=self._approver(),
             ids=seeded_ids(self.script.seed),
             clock=lambda: round(trio.current_time() * 1000),
             strict=True,
         )
+
+    def _approver(self) -> Approver | Approvals | None:
+        answer = self.script.settings.approves
+        if answer is None:
+            return None
+        return self.policies.approvals or Approver(self, answer)
 
     def _plugins(self, jitter: Callable[[], float]) -> list[Plugin]:
         settings = self.script.settings
@@ -246,6 +273,7 @@ class World:
         return plugins
 
     def _furnish(self, runtime: Runtime) -> None:
+        runtime.on("created", lambda one: self.children.take_up(runtime.agents[one.agent]))
         self.toolbox.furnish_runtime(runtime)
         for hook in self.script.hooks:
             if hook.agent is None:
@@ -253,30 +281,44 @@ class World:
 
     async def create(self, runtime: Runtime, number: int) -> None:
         """Make an agent of the script."""
-        self.take_up(await runtime.create_agent(f"a{number}"), number)
+        agent = await runtime.create_agent(f"a{number}")
+        self.take_up(agent, number)
+        await self.policies.take_up(agent, number)
 
-    def take_up(self, agent: Agent, number: int) -> Life:
+    def take_up(self, agent: Agent, number: int, *, depth: int = 0) -> Life:
         """Furnish an agent that has just come to life, and watch it."""
-        life = Life(agent, number, agent.session.events())
+        life = Life(agent, number, agent.session.events(), depth=depth)
         self.lives.append(life)
         self.tell(f"{agent.name} begins at event {agent.session.seq}")
         life.watch()
-        agent.session.observe(partial(self._watch, agent.session))
-        self.toolbox.furnish_agent(agent, number)
+        agent.session.observe(partial(self._watch, life))
+        if not depth:
+            self.toolbox.furnish_agent(agent, number)
         for hook in self.script.hooks:
             if hook.agent is not None and hook.agent % len(self.script.agents) == number:
                 Listener(self, hook).register(agent.hooks)
         for one in self.script.observers:
-            if one.agent % len(self.script.agents) == number:
+            if one.agent % len(self.script.agents) == number and not depth:
                 observe(self, agent, one)
         return life
 
-    def _watch(self, session: Session, event: Event) -> None:
+    def _watch(self, life: Life, event: Event) -> None:
+        session = life.agent.session
+        self.chronicle.append((life, event))
         self.transcript.append(
             f"{trio.current_time():8.3f}  {session.name} {event.seq} {event.type}"
         )
         if isinstance(event.data, TurnEnded) and fold(session.events()) != session.state:
             self.violations.append(f"folding {session.name} to {event.seq} differs (G9)")
+
+    async def _close_policies(self) -> None:
+        """Close the policies while agents work, if the script says so."""
+        at_s = self.script.policies.closed_at_s
+        if at_s is not None:
+            await trio.sleep(at_s)
+            self.tell("the policies are closed")
+            self.policies.closed_early = True
+            await self.policies.close()
 
     async def _let_users_act(self, runtime: Runtime) -> None:
         async with trio.open_nursery() as nursery:

@@ -41,11 +41,11 @@ from trioloop.plugins.spending import (
     Price,
     Prices,
     Spent,
-    Tree,
     What,
     accounts,
     price_of,
 )
+from trioloop.plugins.trees import Tree
 
 __all__ = ["Budget", "LimitReached", "Price", "Spending", "Spent", "UnpricedModelError", "limits"]
 
@@ -175,8 +175,10 @@ async def limits(
         stack.enter_context(over.hooks.request.add(policy.before_request))
         stack.enter_context(over.tools.guard(policy.before_call))
         stack.enter_context(over.on("settled", policy.give_back_once_settled))
+        stack.enter_context(over.on("created", lambda one: spending.watch(one.agent)))
         stack.enter_context(over.on("created", lambda one: policy.give_back(one.agent)))
         stack.enter_context(over.on("disposed", lambda one: spending.forget(one.agent)))
+        stack.callback(spending.close)
         yield spending
 
 
@@ -186,7 +188,7 @@ class Spending:
     def __init__(self, over: Runtime | Agent, prices: Prices) -> None:
         self._over = over
         self._fold = accounts(prices)
-        self._tree = Tree(over, self._fold) if isinstance(over, Runtime) else None
+        self._tree: Tree | None = None  # from the first time on that somebody asks
 
     def account(self, agent: AgentHandle) -> Account:
         """What an agent has spent, up to its last event."""
@@ -209,8 +211,10 @@ class Spending:
             InvalidInputError: the plugin is over one agent.
             StoreError: the log can't be read.
         """
-        if self._tree is None:
+        if not isinstance(self._over, Runtime):
             raise InvalidInputError("trees are known over a runtime only")
+        if self._tree is None:
+            self._tree = Tree(self._over, self._fold)
         return await self._tree.spent(agent)
 
     def live(self, name: str) -> Agent | None:
@@ -219,10 +223,20 @@ class Spending:
             return self._over
         return self._over.agents.get(SessionId(name))
 
+    def watch(self, name: str) -> None:
+        """An agent works from now on."""
+        if self._tree is not None:
+            self._tree.watch(name)
+
     def forget(self, name: str) -> None:
         """An agent works no more."""
         if self._tree is not None:
             self._tree.forget(name)
+
+    def close(self) -> None:
+        """Follow nobody any more."""
+        if self._tree is not None:
+            self._tree.close()
 
 
 @attrs.frozen(eq=False)

@@ -1,6 +1,6 @@
 """What an agent has spent, folded from its log: steps, calls, tokens, money, seconds.
 
-What follows from it is in `limits`.
+What follows from it is in `limits`; what trees of agents come to is in `trees`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -8,20 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from trioloop import (
-    Agent,
-    AgentHandle,
-    Event,
-    EventData,
-    Fold,
-    InvalidInputError,
-    Runtime,
-    SessionHandle,
-    SessionId,
-    UnknownSessionError,
-    Usage,
-    events,
-)
+from trioloop import Event, EventData, Fold, InvalidInputError, Usage, events
 
 Answered: TypeAlias = (
     events.AssistantMessageLogged | events.AssistantAttemptLogged | events.AsideEnded
@@ -118,6 +105,9 @@ class Spent:
         return Spent(**{what: getattr(self, what) - getattr(other, what) for what in _WHAT})
 
 
+NOTHING = Spent()
+
+
 @attrs.frozen
 class Account:
     """What a session has spent so far.
@@ -128,18 +118,16 @@ class Account:
         since: Unix milliseconds at which the open turn began; None: none is open.
         until: Unix milliseconds of the last event that tells of work.
         model: provider and model that are asked.
-        children: the sessions that it has delegated work to.
         granted: the sources of the messages that granted a last step.
         last_step: the step that such a message joined last, as turn and number.
         step: the open, or the last, step of all, as turn and number.
     """
 
-    session: Spent = Spent()
-    turn: Spent = Spent()
+    session: Spent = NOTHING
+    turn: Spent = NOTHING
     since: int | None = None
     until: int = 0
     model: tuple[str, str] = ("", "")
-    children: frozenset[str] = frozenset()
     granted: frozenset[str] = frozenset()
     last_step: tuple[int, int] = (0, 0)
     step: tuple[int, int] = (0, 0)
@@ -221,10 +209,6 @@ def _joined(account: Account, data: events.UserMessageLogged, time: int, _: Pric
     return attrs.evolve(account, granted=account.granted | {source}, last_step=account.step)
 
 
-def _delegated(account: Account, data: events.AgentDelegated, time: int, _: Prices) -> Account:
-    return attrs.evolve(account, children=account.children | {data.child})
-
-
 _CHANGES: Mapping[type[EventData], Change] = {
     events.TurnStarted: _begun,
     events.TurnEnded: _ended,
@@ -236,85 +220,4 @@ _CHANGES: Mapping[type[EventData], Change] = {
     events.AssistantAttemptLogged: _used,
     events.AsideEnded: _used,
     events.UserMessageLogged: _joined,
-    events.AgentDelegated: _delegated,
 }
-
-
-# Trees of agents
-
-
-@attrs.define
-class _Branch:
-    """What the children of a session have spent that don't work any more."""
-
-    counted: dict[str, Spent] = attrs.Factory(dict)
-    total: Spent = Spent()
-
-
-class Tree:
-    """What trees of agents have spent: of an agent, its children and theirs.
-
-    A child that works is asked each time; one that doesn't has its log read once.
-
-    Args:
-        runtime: whose agents.
-        fold: gives accounts.
-    """
-
-    def __init__(self, runtime: Runtime, fold: Fold[Account]) -> None:
-        self._runtime = runtime
-        self._fold = fold
-        self._branches: dict[str, _Branch] = {}
-
-    async def spent(self, agent: AgentHandle) -> Spent:
-        """What the tree of an agent's root has spent; its seconds are the root's.
-
-        A checkpoint where the log of a child is read.
-        """
-        live = self._runtime.agents
-        root = agent.session
-        while (parent := _parent(root)) is not None and parent in live:
-            root = live[parent].session
-        account = root.folded(self._fold).at(root.state.time)
-        whole = await self._with_children(root.name, account, live)
-        return attrs.evolve(whole, seconds=account.session.seconds)
-
-    async def _with_children(self, name: str, account: Account, live: "Live") -> Spent:
-        if not account.children:
-            return account.session
-        branch = self._branches.setdefault(name, _Branch())
-        for child in branch.counted.keys() & live.keys():  # it goes on
-            branch.total -= branch.counted.pop(child)
-        working = Spent()
-        for child in account.children - branch.counted.keys():
-            spent = await self._with_children(child, await self._account(child, live), live)
-            if child in live:
-                working += spent
-            elif child not in branch.counted:  # by another step, meanwhile
-                branch.counted[child] = spent
-                branch.total += spent
-        return account.session + branch.total + working
-
-    async def _account(self, name: str, live: "Live") -> Account:
-        agent = live.get(SessionId(name))
-        if agent is not None:
-            return agent.session.folded(self._fold)
-        try:
-            return self._fold(await self._runtime.events_of(name))
-        except UnknownSessionError:  # it died before its first event was durable
-            return Account()
-
-    def forget(self, name: str) -> None:
-        """Keep nothing of a tree whose root doesn't work any more."""
-        for child in self._branches.pop(name, _Branch()).counted:
-            self.forget(child)
-
-
-Live: TypeAlias = Mapping[SessionId, Agent]
-
-
-def _parent(session: SessionHandle) -> SessionId | None:
-    opened = session.state.session
-    if opened is None or opened.parent is None or opened.fork_seq is not None:
-        return None
-    return SessionId(opened.parent)

@@ -327,7 +327,7 @@ class Runtime:
     async def keep_result(self, outcome: ToolOutcome, *, preview_bytes_max: int) -> KeptResult:
         """Keep the whole text of a tool's outcome in the store, durable when this returns.
 
-        A checkpoint; the text is made in a thread. Equal texts are kept once.
+        A checkpoint; a long text is made in a thread. Equal texts are kept once.
 
         Args:
             outcome: as a post-policy is given it, before it is cut to its size.

@@ -7,7 +7,15 @@ tools.
 
 from collections.abc import Iterator, Sequence
 
-from trioloop import AgentHandle, Assembled, TextBlock, TrioloopError, messages, user_message
+from trioloop import (
+    AgentHandle,
+    Assembled,
+    ModelFailure,
+    TextBlock,
+    TrioloopError,
+    messages,
+    user_message,
+)
 from trioloop.plugins.compaction.choosing import SOURCE
 
 INSTRUCTIONS = """\
@@ -40,15 +48,27 @@ async def summary_of(
         SummaryError: it says nothing of use.
         ModelFailure: it fails.
     """
-    question = user_message(instructions, source=SOURCE)
-    answer = await agent.aside(question, history=(part[0][0], part[-1][0]), tools=True)
-    text = _summary_in(answer)
+    text = await _asked_in_place(agent, part, instructions)
     if text is None:
         answer = await agent.aside(_transcript(part, instructions))
         text = _summary_in(answer)
     if text is None:
         raise SummaryError("the model was asked twice for a summary and wrote none")
     return text
+
+
+async def _asked_in_place(
+    agent: AgentHandle, part: Sequence[tuple[int, messages.Message]], instructions: str
+) -> str | None:
+    """The summary, asked for as the conversation goes on; None: the model said something else."""
+    question = user_message(instructions, source=SOURCE)
+    try:
+        answer = await agent.aside(question, history=(part[0][0], part[-1][0]), tools=True)
+    except ModelFailure as failure:
+        if failure.code != "MALFORMED_RESPONSE":  # as a provider says of a call that it can't read
+            raise
+        return None
+    return _summary_in(answer)
 
 
 def summary_message(text: str) -> messages.UserMessage:
