@@ -9,6 +9,7 @@ from tests.control.serving import Served, served
 from trioloop import Agent, tool
 from trioloop.events import ToolResultLogged
 from trioloop.hooks import Ask, CallRequest, Hooks, Next, PrePolicy
+from trioloop.plugins import Rule, approval
 from trioloop.testing import ScriptedModel, Text, ToolCall
 
 
@@ -71,6 +72,17 @@ async def test_two_questions_at_once_are_answered_one_after_the_other(command: A
         done = await attached(command, there, "go\ny\nn\n")
         assert done.err.index("cellar? [y/n]") < done.err.index("attic? [y/n]")
         assert codes(agent) == [None, "TOOL_DENIED"]
+
+
+async def test_an_answer_may_hold_for_the_session(command: Any) -> None:
+    script = [[ToolCall("look", where="cellar")], Text("done")] * 2
+    rules = [lambda runtime: approval(runtime, Rule(tool="look"))]
+    async with served(ScriptedModel(script), tools=[look], plugins=rules) as there:
+        agent = await there.runtime.create_agent("a")
+        done = await attached(command, there, "go\ny session\ngo on\n")
+        assert done.err.count("[y/n]") == 1
+        assert '("y turn", "n session": so long for calls like it, too)' in done.err
+        assert codes(agent) == [None, None]
 
 
 async def test_the_only_live_agent_is_found_behind_a_page_of_stored_ones(command: Any) -> None:

@@ -13,7 +13,7 @@ from trioloop.control import Control, WireError, connect
 from trioloop.control.results import Approval
 from trioloop.events import ToolResultLogged
 from trioloop.hooks import Ask, CallRequest, Hooks, Next, PrePolicy
-from trioloop.plugins import Approvals
+from trioloop.plugins import Approvals, Rule, approval
 from trioloop.plugins.approval import ApprovalAnswered, ApprovalRequested
 from trioloop.session import Session
 from trioloop.testing import ScriptedModel, Text, ToolCall, open_test_runtime
@@ -131,6 +131,57 @@ async def test_a_question_that_a_crash_left_open_is_void(tmp_path: Path) -> None
         await control.resume("a")
         answers = [one for one in agent_of(runtime, "a").session.events() if is_answer(one)]
         assert len(answers) == 1, "it is closed once"
+
+
+async def test_an_answer_may_be_let_hold_for_the_session_and_is_told_so_to_everybody() -> None:
+    rules = [lambda runtime: approval(runtime, Rule(tool="launch"))]
+    async with served(model(), tools=[launch], plugins=rules, approver=Approvals()) as there:
+        agent = await there.runtime.create_agent("a")
+        agent.followup("go")
+        async with connect(there.address) as control:
+            (asked,) = await questions(control)
+            assert asked.about == 'launch {"what":"it"}'
+            given = await control.answer(asked.approval, allow=True, remember="session")
+            assert (given.allow, given.remember) == (True, "session")
+            assert await control.answer(asked.approval, allow=True, remember="session") == given
+            with pytest.raises(WireError, match="already_decided"):
+                await control.answer(asked.approval, allow=True)
+            agent.followup("again")
+            agent.followup("and again")
+            await agent.wait_idle()
+            assert await control.approvals() == ()
+        assert [one.code for one in results(agent.session)] == [None] * 3
+        assert sum(map(is_answer, agent.session.events())) == 1
+
+
+async def test_an_answer_for_the_turn_is_asked_for_anew_in_the_next() -> None:
+    rules = [lambda runtime: approval(runtime, Rule(tool="launch"))]
+    async with served(model(), tools=[launch], plugins=rules, approver=Approvals()) as there:
+        agent = await there.runtime.create_agent("a")
+        async with connect(there.address) as control:
+            for _ in range(2):
+                agent.followup("go")
+                (asked,) = await questions(control)
+                await control.answer(asked.approval, allow=False, remember="turn")
+                await agent.wait_idle()
+        assert [one.code for one in results(agent.session)] == ["TOOL_DENIED"] * 2
+
+
+async def test_an_answer_that_can_not_be_remembered_is_refused_and_leaves_the_question_open() -> (
+    None
+):
+    async with served(model(), tools=[launch], hooks=[asking]) as there:
+        agent = await there.runtime.create_agent("a")
+        agent.followup("go")
+        async with connect(there.address) as control:
+            (asked,) = await questions(control)
+            assert asked.about == ""
+            with pytest.raises(WireError) as caught:
+                await control.answer(asked.approval, allow=True, remember="turn")
+            assert (caught.value.code, caught.value.field) == ("invalid_params", "remember")
+            assert await control.approvals() == (asked,)
+            await control.answer(asked.approval, allow=True)
+        await agent.wait_idle()
 
 
 async def test_a_question_that_nobody_answers_is_a_no_in_the_end(autojump_clock: MockClock) -> None:

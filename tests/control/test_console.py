@@ -122,6 +122,25 @@ def test_two_windows_see_a_question_one_answers_and_a_third_comes_later(
     assert first.faults == second.faults == third.faults == []
 
 
+def test_an_answer_that_holds_for_the_session_is_not_asked_for_again(
+    chromium: Any, served: ServedProcess
+) -> None:
+    console = Console(chromium, served.url)
+    console.create("planner")
+    console.send("ask")
+    console.see(".question", text="May it write the secret plan down?")
+    console.page.get_by_label("for", exact=False).last.select_option("session")
+    console.press("Allow")
+    console.page.locator(".question").wait_for(state="detached")
+    console.see(".turn .chip.is-completed")
+    console.send("ask once more")
+    console.page.locator(".turn .chip.is-completed").nth(1).wait_for()
+    assert console.page.locator(".question").count() == 0
+    console.page.locator(".bar").first.click()
+    console.see(".call", text="allowed, with calls like it in this session")
+    assert console.faults == []
+
+
 def test_a_reload_in_the_middle_of_a_stream_misses_nothing(
     chromium: Any, served: ServedProcess
 ) -> None:

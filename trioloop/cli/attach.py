@@ -18,12 +18,23 @@ from trioloop.cli.exits import OK, CommandError, ExitCode
 from trioloop.cli.interrupts import Interrupts, cause_of, interruptible
 from trioloop.control import Control, WireError, connect
 from trioloop.control.client import Feed
+from trioloop.control.parameters import Remember
 from trioloop.control.results import AgentState
 from trioloop.errors import TrioloopError
 from trioloop.events import Event
 from trioloop.plugins.approval import ApprovalAnswered, ApprovalRequested
 
-_YES, _NO = frozenset(("y", "yes")), frozenset(("n", "no"))
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
+_HELD: dict[str, Remember] = {"turn": "turn", "session": "session"}
+_HOLDS = ' ("y turn", "n session": so long for calls like it, too)'
+
+
+def _said(line: str) -> tuple[bool, Remember | None] | None:
+    """Whether a line allows a call, and for how long all that are like it; None: no answer."""
+    word, _, held = line.lower().partition(" ")
+    if word not in _ANSWERS or (held and held not in _HELD):
+        return None
+    return _ANSWERS[word], _HELD.get(held)
 
 
 async def attach(url: str, name: str | None, output: Output) -> ExitCode:
@@ -34,7 +45,7 @@ async def attach(url: str, name: str | None, output: Output) -> ExitCode:
         conversation = _Conversation(control, state, output, interrupts)
         for waiting in await control.approvals():
             if waiting.agent == state.agent:
-                conversation.ask(waiting.approval, waiting.question)
+                conversation.ask(waiting.approval, waiting.question, waiting.about)
         async with (
             control.subscribe(
                 state.agent, after=state.durable_seq, opened=state.opened, live=True
@@ -110,15 +121,15 @@ class _Conversation:
         data = event.data
         async with self._changed:
             if isinstance(data, ApprovalRequested):
-                self.ask(data.approval, data.question)
+                self.ask(data.approval, data.question, data.about)
             elif isinstance(data, ApprovalAnswered):
                 self._close(data)
             self._changed.notify_all()
 
-    def ask(self, approval: str, question: str) -> None:
+    def ask(self, approval: str, question: str, about: str) -> None:
         """Ask a person, behind the questions that wait already."""
         if approval not in self._questions:
-            self._questions[approval] = question
+            self._questions[approval] = f"{question} [y/n]{_HOLDS if about else ''}"
             if len(self._questions) == 1:
                 self._show_question()
 
@@ -130,7 +141,7 @@ class _Conversation:
 
     def _show_question(self) -> None:
         if self._questions:
-            self._output.hint(f"{next(iter(self._questions.values()))} [y/n]")
+            self._output.hint(next(iter(self._questions.values())))
 
     async def _turned(self, *, working: bool) -> None:
         async with self._changed:
@@ -158,8 +169,9 @@ class _Conversation:
         if not line:
             return
         try:
-            if self._questions and line.lower() in _YES | _NO:
-                await self._answer(next(iter(self._questions)), allow=line.lower() in _YES)
+            said = _said(line) if self._questions else None
+            if said is not None:
+                await self._answer(next(iter(self._questions)), said)
             elif self._interactive and self._working:
                 await self._control.steer(self._agent, line)
             else:
@@ -169,9 +181,10 @@ class _Conversation:
         except TrioloopError as error:
             self._output.complain(str(error))
 
-    async def _answer(self, approval: str, *, allow: bool) -> None:
+    async def _answer(self, approval: str, said: tuple[bool, Remember | None]) -> None:
         """Answer a question, and wait until the log says that it is closed."""
-        await self._control.answer(approval, allow=allow)
+        allow, remember = said
+        await self._control.answer(approval, allow=allow, remember=remember)
         async with self._changed:
             while approval in self._questions:
                 await self._changed.wait()

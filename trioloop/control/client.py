@@ -246,7 +246,14 @@ class Control:
         asked = parameters.Nothing()
         return (await self._link.call("approval/list", asked, results.Approvals)).approvals
 
-    async def answer(self, approval: str, *, allow: bool, reason: str = "") -> results.Answered:
-        """Answer a question; the first answer counts."""
-        asked = parameters.Answer(approval=approval, allow=allow, reason=reason)
+    async def answer(
+        self,
+        approval: str,
+        *,
+        allow: bool,
+        reason: str = "",
+        remember: parameters.Remember | None = None,
+    ) -> results.Answered:
+        """Answer a question; the first answer counts. `remember` lets it hold for others alike."""
+        asked = parameters.Answer(approval=approval, allow=allow, reason=reason, remember=remember)
         return await self._link.call("approval/answer", asked, results.Answered)

@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from trioloop.messages import Block, MessageList
 
+Remember = Literal["turn", "session"]
 Preset = Literal["followup", "steer", "inject"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Cursor = Annotated[int, Meta(ge=-1, le=2**53)]
@@ -218,8 +219,11 @@ class Answer(Parameters, frozen=True):
         approval: the question's id.
         allow: whether the call may run.
         reason: why, for the model, where it may not.
+        remember: how long the answer holds for further calls that are about the same; null: for
+            this call alone. A question whose `about` is empty can't be answered so.
     """
 
     approval: Word
     allow: bool
     reason: Sentence = ""
+    remember: Remember | None = None

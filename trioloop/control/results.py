@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Raw, Struct
 
+from trioloop.control.parameters import Remember
 from trioloop.control.tokens import Scope
 from trioloop.events import PendingMessage
 from trioloop.ids import CallId, MessageId, SessionId
@@ -232,6 +233,7 @@ class Approval(Result, frozen=True):
         arguments: the call's arguments.
         question: what is asked.
         until: Unix milliseconds at which it counts as a no; null: it waits for ever.
+        about: what an answer is about that is remembered; "": it can't be.
     """
 
     approval: str
@@ -241,6 +243,7 @@ class Approval(Result, frozen=True):
     arguments: dict[str, Json]
     question: str
     until: int | None
+    about: str
 
 
 class Approvals(Result, frozen=True):
@@ -259,10 +262,13 @@ class Answered(Result, frozen=True):
     Attributes:
         approval: its id.
         allow: whether the call may run.
+        remember: how long that holds for further calls that are about the same; null: for this
+            call alone.
     """
 
     approval: str
     allow: bool
+    remember: Remember | None
 
 
 # Notifications

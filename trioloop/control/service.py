@@ -172,4 +172,5 @@ def _told(asked: OpenApproval) -> Approval:
         arguments=arguments,
         question=question.question,
         until=question.until,
+        about=question.about,
     )

@@ -12,10 +12,10 @@ import trio
 
 from trioloop import Request, open_runtime, tool
 from trioloop.control import Tokens, serve
-from trioloop.hooks import Ask, CallRequest, Hooks, Next, PrePolicy, StreamRequest
+from trioloop.hooks import Hooks, Next, StreamRequest
 from trioloop.messages import SystemMessage, ToolResultMessage, text_of
 from trioloop.models.scripted import Entry
-from trioloop.plugins import Approvals
+from trioloop.plugins import Approvals, Rule, approval
 from trioloop.ports import ChunkStream
 from trioloop.testing import Reasoning, ScriptedModel, Text, ToolCall
 
@@ -90,14 +90,12 @@ def answer(request: Request) -> Entry:
     return [Text(word + " ") for word in POEM.split(" ")]
 
 
-def asks(hooks: Hooks) -> None:
-    """Ask a person before anything secret is written."""
-
-    @hooks.pre_execute
-    async def ask(request: CallRequest, next: Next[PrePolicy]) -> PrePolicy:
-        if "secret" in str(request.arguments):
-            return Ask("May it write the secret plan down?")
-        return await next()
+SECRET = Rule(
+    tool="write_down",
+    when=lambda arguments: "secret" in str(arguments),
+    question="May it write the secret plan down?",
+)
+"""A person is asked before anything secret is written."""
 
 
 def halts(hooks: Hooks) -> None:
@@ -128,7 +126,8 @@ async def main(port: int, store: str, token: str) -> None:
             tools=[look_up, write_down],
             system="You help with plans.",
             store=store,
-            hooks=[asks, halts],
+            hooks=[halts],
+            plugins=[lambda runtime: approval(runtime, SECRET)],
             approver=Approvals(),
         ) as runtime,
         serve(runtime, listen=f"127.0.0.1:{port}", tokens=tokens) as endpoint,

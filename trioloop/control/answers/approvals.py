@@ -4,6 +4,7 @@ from trioloop.control import parameters
 from trioloop.control.faults import WireError
 from trioloop.control.results import Answered, Approvals
 from trioloop.control.service import Service
+from trioloop.errors import InvalidInputError
 from trioloop.plugins.approval import ApprovalAnswered, UnknownApprovalError, decided
 
 
@@ -18,7 +19,11 @@ async def answer(service: Service, asked: parameters.Answer) -> Answered:
         raise WireError("not_found")
     agent = await service.live(asked.approval.partition(".")[0])
     try:
-        given = service.approvals.answer(asked.approval, allow=asked.allow, reason=asked.reason)
+        given = service.approvals.answer(
+            asked.approval, allow=asked.allow, reason=asked.reason, remember=asked.remember
+        )
+    except InvalidInputError:  # it says of no further call what it is about
+        raise WireError("invalid_params", field="remember") from None
     except UnknownApprovalError:
         found = decided(agent.session.events(), asked.approval)
         if found is None:
@@ -27,9 +32,10 @@ async def answer(service: Service, asked: parameters.Answer) -> Answered:
             raise WireError("already_decided", facts={"outcome": found.outcome}) from None
         given = found
     await agent.session.checkpoint()
-    return Answered(approval=given.approval, allow=given.allow)
+    return Answered(approval=given.approval, allow=given.allow, remember=given.remember)
 
 
 def _is_same(found: ApprovalAnswered, asked: parameters.Answer) -> bool:
-    mine = (asked.allow, asked.reason)
-    return found.outcome == "answered" and (found.allow, found.reason) == mine
+    mine = (asked.allow, asked.reason, asked.remember)
+    theirs = (found.allow, found.reason, found.remember)
+    return found.outcome == "answered" and theirs == mine

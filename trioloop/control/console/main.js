@@ -211,7 +211,7 @@ const act = {
   wake: () => tried(() => wire.ask("agent/wake", { agent: state.name })),
   discard: (message) => tried(() => wire.ask("inbox/remove", { agent: state.name, message })),
   restore: (turn) => tried(() => wire.ask("inbox/restore", { agent: state.name, turn })),
-  answer: (approval, allow) => tried(() => wire.ask("approval/answer", { approval, allow })),
+  answer: (approval, allow, remember) => tried(() => wire.ask("approval/answer", { approval, allow, remember })),
   choose(call) {
     state.chosenCall = state.chosenCall === call ? null : call;
     draw();

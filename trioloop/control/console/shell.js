@@ -101,8 +101,18 @@ function question(asked, state, act) {
     { class: "question", key: asked.approval, "aria-label": "A question that waits for an answer" },
     h("div", { class: "question-words" }, h("strong", null, harmless(asked.question)), elsewhere ? h("button", { type: "button", class: "link", onClick: () => act.select(asked.agent) }, asked.agent) : null),
     h("details", { class: "aside", open: true }, h("summary", null, h("span", { class: "mono" }, harmless(asked.tool))), h("pre", null, pretty(JSON.stringify(asked.arguments)))),
-    h("div", { class: "answers" }, h("button", { type: "button", class: "primary", onClick: () => act.answer(asked.approval, true) }, "Allow"), h("button", { type: "button", class: "danger", onClick: () => act.answer(asked.approval, false) }, "Deny")),
+    h("div", { class: "answers" }, h("button", { type: "button", class: "primary", onClick: (clicked) => act.answer(asked.approval, true, holds(clicked)) }, "Allow"), h("button", { type: "button", class: "danger", onClick: (clicked) => act.answer(asked.approval, false, holds(clicked)) }, "Deny"), asked.about ? holding() : null),
   );
+}
+
+function holding() {
+  const choices = [["", "this call alone"], ["turn", "calls like it, in this turn"], ["session", "calls like it, in this session"]];
+  return h("label", { class: "holds" }, "for ", h("select", null, choices.map(([value, words]) => h("option", { value }, words))));
+}
+
+function holds({ target }) {
+  const chosen = target.closest(".question").querySelector("select");
+  return (chosen && chosen.value) || null;
 }
 
 function body(state, act) {
