@@ -62,6 +62,7 @@ class Session:
     """
 
     __slots__ = (
+        "__weakref__",  # so that policies may keep what concerns it as long as it lives
         "_clock",
         "_delivery",
         "_events",

@@ -8,7 +8,13 @@ import pytest
 from tests.docs.test_contract import TEST, known_tests
 
 DECISIONS = Path(__file__).resolve().parents[2] / "docs" / "decisions"
-PAGES = {"cases.md": 250, "tool-cases.md": 60, "compaction-cases.md": 17, "model-cases.md": 29}
+PAGES = {
+    "cases.md": 250,
+    "tool-cases.md": 60,
+    "compaction-cases.md": 17,
+    "policy-cases.md": 10,
+    "model-cases.md": 29,
+}
 ROW = re.compile(r"^\| (?P<id>[A-Z0-9]+(?:-\d+)?) \|(?P<rest>.*)\|$", re.MULTILINE)
 LINES = {name: ROW.findall((DECISIONS / name).read_text(encoding="utf-8")) for name in PAGES}
 ROWS = {f"{name} {id}": rest for name, lines in LINES.items() for id, rest in lines}

@@ -7,6 +7,9 @@ is accepted: it decides about that step's guidance and tools, and is logged behi
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
+from weakref import WeakKeyDictionary
+
+import attrs
 
 from trioloop import (
     Agent,
@@ -15,6 +18,7 @@ from trioloop import (
     EventData,
     Fold,
     Runtime,
+    SessionHandle,
     SessionId,
     Tool,
     ToolConditionContext,
@@ -50,6 +54,29 @@ ACTIVE: Fold[bool] = Fold(bool, _set)
 """Whether plan mode is on, by a log; call it with the events of any."""
 
 
+@attrs.define
+class _Choice:
+    """What isn't in the log of a session.
+
+    Attributes:
+        selected: what the next step that is accepted shall go by; None: what the log says.
+        proposed: what the step that is proposed goes by; None: none is.
+        exits: the tools that leave plan mode, by their names.
+    """
+
+    selected: bool | None = None
+    proposed: bool | None = None
+    exits: set[str] = attrs.Factory(set)
+
+
+_CHOICES: "WeakKeyDictionary[SessionHandle, _Choice]" = WeakKeyDictionary()
+"""Of the sessions in whose turns somebody has chosen: a runtime's and an agent's own share one."""
+
+
+def _choice(agent: AgentHandle) -> _Choice:
+    return _CHOICES.setdefault(agent.session, _Choice())
+
+
 @asynccontextmanager
 async def plan_mode(
     over: Runtime | Agent,
@@ -66,11 +93,15 @@ async def plan_mode(
     anybody to ask, it stays on.
 
     Args:
-        over: a runtime, for all its agents, or one agent.
+        over: a runtime, for all its agents, or one agent. Both may be: an agent has one mode, which
+            either turns on and off; its own says how it is told.
         guidance: the section's text; `{tool}` in it is the tool's name.
         order: the section's place.
         tool_name: of the tool that leaves plan mode.
         holds_effects: deny every call, but of that tool, that isn't read-only while it is on.
+
+    Raises:
+        InvalidInputError: there is one over that runtime, or that agent, already.
     """
     mode = PlanMode(over, guidance.format(tool=tool_name), tool_name, holds_effects=holds_effects)
     with ExitStack() as stack:
@@ -84,7 +115,7 @@ async def plan_mode(
 
 
 class PlanMode:
-    """Who is in plan mode, and who shall be. What is only selected isn't in any log."""
+    """Who is in plan mode, and who shall be."""
 
     def __init__(
         self, over: Runtime | Agent, guidance: str, tool_name: str, *, holds_effects: bool
@@ -93,8 +124,6 @@ class PlanMode:
         self._guidance = guidance
         self._tool_name = tool_name
         self._holds_effects = holds_effects
-        self._selected: dict[SessionId, bool] = {}
-        self._proposed: dict[SessionId, bool] = {}  # what the step that is proposed goes by
         self._watched: dict[SessionId, Registration] = {}
         for agent in self._agents().values():
             self.watch(agent.name)
@@ -109,9 +138,9 @@ class PlanMode:
             AgentDisposedError: the agent's registration has ended.
         """
         if agent.turn is not None:
-            self._selected[agent.name] = active
+            _choice(agent).selected = active
             return
-        self._selected.pop(agent.name, None)
+        _choice(agent).selected = None
         self._log(agent, active)
 
     def is_active(self, agent: AgentHandle) -> bool:
@@ -120,18 +149,22 @@ class PlanMode:
 
     def is_selected(self, agent: AgentHandle) -> bool:
         """Whether it will be with the next step that is accepted."""
-        return self._selected.get(agent.name, self.is_active(agent))
+        selected = _choice(agent).selected
+        return self.is_active(agent) if selected is None else selected
 
     # What the loop asks
 
     def declares(self, context: ToolConditionContext) -> bool:
         """Whether a proposed step has the tool; the whole step goes by what is selected now."""
-        selected = self._proposed[context.agent.name] = self.is_selected(context.agent)
-        return selected
+        choice = _choice(context.agent)
+        choice.exits.add(self._tool_name)
+        choice.proposed = self.is_selected(context.agent)
+        return choice.proposed
 
     def section(self, agent: AgentHandle) -> str | None:
         """The guidance of a proposed step."""
-        selected = self._proposed.get(agent.name, self.is_selected(agent))
+        proposed = _choice(agent).proposed
+        selected = self.is_selected(agent) if proposed is None else proposed
         return self._guidance if selected else None
 
     async def before_call(self, call: CallRequest, next: Next[PrePolicy]) -> PrePolicy:
@@ -144,7 +177,8 @@ class PlanMode:
             plan = (answer.arguments or call.arguments).get("plan")
             question = f"Shall this plan be carried out?\n\n{plan}"
             return Ask(question, answer.arguments) if active else Deny("plan mode is off")
-        if active and self._holds_effects and call.effects != "read-only":
+        held = self._holds_effects and call.effects != "read-only"
+        if active and held and call.name not in _choice(call.agent).exits:
             return Deny(
                 f"plan mode is on: nothing may be changed before {self._tool_name} was called and "
                 "the plan approved"
@@ -161,7 +195,7 @@ class PlanMode:
             Args:
                 plan: what is to be done, step by step, with all that whoever approves must know.
             """
-            self._selected[context.agent.name] = False
+            _choice(context.agent).selected = False
             return "The plan is approved, and plan mode is off: carry the plan out."
 
         return exit_plan_mode
@@ -176,10 +210,13 @@ class PlanMode:
     def _observe(self, agent: Agent, event: Event) -> None:
         if not isinstance(event.data, events.StepStarted):
             return
-        proposed = self._proposed.pop(agent.name, self.is_active(agent))
-        self._log(agent, proposed)
-        if self._selected.get(agent.name) == proposed:
-            del self._selected[agent.name]
+        choice = _choice(agent)
+        if choice.proposed is None:  # another one was first
+            return
+        self._log(agent, choice.proposed)
+        if choice.selected == choice.proposed:
+            choice.selected = None
+        choice.proposed = None
 
     def _log(self, agent: Agent, active: bool) -> None:
         if active != self.is_active(agent):
@@ -188,8 +225,6 @@ class PlanMode:
     def forget(self, name: SessionId) -> None:
         """An agent works no more."""
         self._watched.pop(name).close()
-        self._selected.pop(name, None)
-        self._proposed.pop(name, None)
 
     def close(self) -> None:
         """Watch nobody any more."""
