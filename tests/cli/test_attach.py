@@ -9,6 +9,7 @@ from tests.control.serving import Served, served
 from trioloop import Agent, tool
 from trioloop.events import ToolResultLogged
 from trioloop.hooks import Ask, CallRequest, Hooks, Next, PrePolicy
+from trioloop.models.scripted import Entry
 from trioloop.plugins import Rule, approval
 from trioloop.testing import ScriptedModel, Text, ToolCall
 
@@ -75,7 +76,7 @@ async def test_two_questions_at_once_are_answered_one_after_the_other(command: A
 
 
 async def test_an_answer_may_hold_for_the_session(command: Any) -> None:
-    script = [[ToolCall("look", where="cellar")], Text("done")] * 2
+    script: list[Entry] = [[ToolCall("look", where="cellar")], Text("done")] * 2
     rules = [lambda runtime: approval(runtime, Rule(tool="look"))]
     async with served(ScriptedModel(script), tools=[look], plugins=rules) as there:
         agent = await there.runtime.create_agent("a")

@@ -178,5 +178,12 @@ async def page(context: ToolContext) -> str:
     return "It was a dark and stormy night. " * 20
 
 
-TOOLS = (write, save, note, conclude, page)
+@tool(effects="read-only", result_bytes_max=512)
+async def book(context: ToolContext) -> str:
+    """Read a book, which is too long."""
+    await BODIES.get().work("book", context)
+    return "It was a dark and stormy night. " * 40
+
+
+TOOLS = (write, save, note, conclude, page, book)
 """Those that no condition decides on."""

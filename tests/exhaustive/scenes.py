@@ -20,6 +20,7 @@ from tests.exhaustive.listeners import (
     uncounted,
 )
 from tests.exhaustive.models import WaitingApprover, WaitingModel, WaitingStore
+from tests.exhaustive.policies import planning, questioning
 from tests.exhaustive.waits import pass_waits
 from trioloop.agent.agent import Agent
 from trioloop.errors import AgentDisposedError, DuplicateMessageError
@@ -43,11 +44,12 @@ from trioloop.plugins import (
     approval,
     compaction,
     limits,
-    plan_mode,
     pruning,
+    retry,
+    spill,
     subagents,
 )
-from trioloop.ports import Capabilities, SessionStore
+from trioloop.ports import Capabilities, RetryPolicy, SessionStore
 from trioloop.runtime.open import Plugin
 from trioloop.runtime.runtime import Runtime
 from trioloop.testing import Answer, Fail, Reasoning, Text, ToolCall, Wait, open_test_runtime
@@ -214,14 +216,6 @@ def _series_in_the_second_turn(runtime: Runtime, count: Count) -> None:
         return Enter(decision.messages, starts_request_series=step.turn == 2)
 
 
-@asynccontextmanager
-async def _planning(runtime: Runtime) -> AsyncIterator[None]:
-    async with plan_mode(runtime) as mode:
-        select = partial(mode.select, active=True)
-        with runtime.on("created", lambda made: select(runtime.agents[made.agent])):
-            yield
-
-
 _LONG = "It was a dark and stormy night. " * 10
 
 SCENES = {
@@ -347,7 +341,7 @@ SCENES = {
         script=lambda: [ToolCall("exit_plan_mode", plan="look"), ToolCall("look"), Text("done")],
         act=_one,
         ends=["completed"],
-        plugins=[_planning],
+        plugins=[planning],
     ),
     "rules": Scene(
         script=lambda: [[ToolCall("save"), ToolCall("look")], Text("done")],
@@ -358,6 +352,28 @@ SCENES = {
         ],
         takes_s=0.25,
         unwinds_s=0.25,
+    ),
+    "questions": Scene(
+        script=lambda: [[ToolCall("note"), ToolCall("look"), ToolCall("note")], Text("done")],
+        act=_one,
+        ends=["completed"],
+        plugins=[questioning],
+        takes_s=0.25,
+    ),
+    "retry plugin": Scene(
+        script=lambda: [Fail("SERVER"), [Text("ha"), Fail("SERVER")], Text("hi")],
+        act=_one,
+        ends=["completed"],
+        plugins=[
+            partial(retry, policy=RetryPolicy(first_delay_s=0.5, jitter=0), random=lambda: 0.5)
+        ],
+        takes_s=1.5,
+    ),
+    "spill": Scene(
+        script=lambda: [[ToolCall("book"), ToolCall("look")], Text("done")],
+        act=_one,
+        ends=["completed"],
+        plugins=[spill],
     ),
     "delegate": Scene(
         script=lambda: [ToolCall("research", task="look"), Text("found"), Text("done")],

@@ -24,6 +24,7 @@ OF_CALLS = (
     "note",
     "conclude",
     "page",
+    "book",
     "pre_execute",
     "execute",
     "post_execute",
