@@ -167,6 +167,29 @@ async def test_an_answer_for_the_turn_is_asked_for_anew_in_the_next() -> None:
         assert [one.code for one in results(agent.session)] == ["TOOL_DENIED"] * 2
 
 
+async def test_two_questions_about_one_call_are_not_answered_by_one_answer_that_is_repeated() -> (
+    None
+):
+    approvals = Approvals()
+    rules = [
+        lambda runtime: approval(runtime, Rule(tool="launch", question="May it?")),
+        lambda runtime: approval(runtime, Rule(question="Really?")),
+    ]
+    async with served(model(), tools=[launch], plugins=rules, approver=approvals) as there:
+        agent = await there.runtime.create_agent("a")
+        agent.followup("go")
+        async with connect(there.address) as control:
+            (first,) = await questions(control)
+            await control.answer(first.approval, allow=True)
+            (second,) = await questions(control)
+            assert (await control.answer(first.approval, allow=True)).approval == first.approval
+            assert await control.approvals() == (second,)
+            assert {first.question, second.question} == {"May it?", "Really?"}
+            await control.answer(second.approval, allow=False)
+        await agent.wait_idle()
+        assert [one.code for one in results(agent.session)] == ["TOOL_DENIED"]
+
+
 async def test_an_answer_that_can_not_be_remembered_is_refused_and_leaves_the_question_open() -> (
     None
 ):

@@ -24,6 +24,7 @@ from trioloop import (
     SessionId,
     TrioloopError,
     event,
+    events,
 )
 from trioloop.hooks import Registration
 
@@ -181,7 +182,7 @@ class Approvals:
     def _opened(self, agent: Agent, call: CallId, question: str, about: str) -> OpenApproval:
         void(agent, frozenset(self._open))
         until = None if self._timeout_s is None else self._clock() + round(self._timeout_s * 1000)
-        id = approval_id(agent.name, call)
+        id = approval_id(agent.name, call, agent.session.folded(ASKED).get(call, 0))
         request = ApprovalRequested(id, call, question, until, about)
         agent.session.append(request)
         step = agent.session.state.step
@@ -258,14 +259,33 @@ class Approvals:
             observer()
 
 
-def approval_id(session: SessionId, call: CallId) -> str:
-    """The id of the question about a call: derived, so that it means the same after a restart."""
-    return f"{session}.{call}"
+def approval_id(session: SessionId, call: CallId, earlier: int = 0) -> str:
+    """The id of a question about a call: derived, so that it means the same after a restart.
+
+    Args:
+        session: in whose log it is asked.
+        call: the call.
+        earlier: how many were asked about that call before, as where two policies ask.
+    """
+    return f"{session}.{call}" + (f".{earlier}" if earlier else "")
 
 
-def decided(events: tuple[Event, ...], approval: str) -> ApprovalAnswered | None:
+def _asked_in(counts: dict[CallId, int], event: Event) -> dict[CallId, int]:
+    match event.data:
+        case ApprovalRequested(call=call):
+            return {**counts, call: counts.get(call, 0) + 1}
+        case events.StepStarted() if counts:
+            return {}
+    return counts
+
+
+ASKED: Fold[dict[CallId, int]] = Fold(dict, _asked_in)
+"""How many questions were asked about each call of the last step."""
+
+
+def decided(log: tuple[Event, ...], approval: str) -> ApprovalAnswered | None:
     """How a session's log says that a question was closed; None: it knows of no such thing."""
-    for one in reversed(events):
+    for one in reversed(log):
         data = one.data
         if isinstance(data, ApprovalAnswered) and data.approval == approval:
             return data
