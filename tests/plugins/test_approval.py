@@ -124,6 +124,12 @@ async def test_rules_may_be_those_of_one_agent() -> None:
     assert len(person.asked) == 1
 
 
+@pytest.mark.parametrize("effects", ["once", ("read_only",), ("once", "")])
+def test_a_rule_about_effects_that_there_are_not_is_refused(effects: Any) -> None:
+    with pytest.raises(InvalidInputError, match="effects must be some of read-only, idempotent"):
+        Rule(effects=effects)
+
+
 def test_a_rule_has_one_of_three_answers() -> None:
     with pytest.raises(InvalidInputError, match="perhaps"):
         Rule(answer="perhaps")  # type: ignore[arg-type]

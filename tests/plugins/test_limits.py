@@ -141,12 +141,12 @@ async def test_a_limit_of_the_session_leaves_messages_to_be_put_back() -> None:
 @pytest.mark.parametrize("scope", ["turn", "session", "tree"])
 async def test_a_last_step_hands_over_without_calls(scope: str) -> None:
     model = ScriptedModel([ToolCall("look"), ToolCall("look"), Text("more")])
-    plugin = partial(limits, hand_over="Stop: {limit}", **one(scope, Budget(steps=1)))
+    plugin = partial(limits, hand_over='Stop: {limit} {"done": 1}', **one(scope, Budget(steps=1)))
     async with open_test_runtime(model=model, tools=[look], plugins=[plugin]) as runtime:
         agent = await runtime.create_agent("a")
         code = f"{scope}_steps_limit".upper()
         assert (await agent.ask("go")).code == code
-        assert admitted(agent) == ["go", f"Stop: 1 steps of at most 1 in the {scope}"]
+        assert admitted(agent) == ["go", f'Stop: 1 steps of at most 1 in the {scope} {{"done": 1}}']
         assert [result.code for result in facts(agent, ToolResultLogged)] == [None, "TOOL_DENIED"]
         assert reached(agent) == [(code, True), (code, False)]
         again = await agent.ask("again")
@@ -259,6 +259,7 @@ async def test_options_that_can_not_be_kept_are_refused() -> None:
         wrong: list[Callable[[], object]] = [
             lambda: Budget(steps=0),
             lambda: Budget(money=-1),
+            lambda: Budget(steps="3"),  # type: ignore[arg-type]
             lambda: limits(runtime, turn=Budget(money=1)).__aenter__(),
             lambda: limits(agent, tree=Budget(steps=1)).__aenter__(),
         ]

@@ -49,13 +49,15 @@ async def test_a_plan_that_is_approved_ends_both(
         plan_mode(runtime, guidance="Think.") as widest,
     ):
         agent = await runtime.create_agent("a")
-        async with plan_mode(agent, guidance="Think twice.", tool_name=name) as own:
+        async with plan_mode(
+            agent, guidance='Think twice. {tool}: {"plan": ""}', tool_name=name
+        ) as own:
             mode = own if selects == "the agent's" else widest
             mode.select(agent, active=True)
             await agent.ask("one")
             assert facts(agent, PlanModeSet) == [PlanModeSet(True), PlanModeSet(False)]
             assert [one.code for one in facts(agent, ToolResultLogged)] == [None, None]
-            assert ["Think twice." in prompt(one) for one in model.requests] == [
+            assert [f'{name}: {{"plan": ""}}' in prompt(one) for one in model.requests] == [
                 True,
                 False,
                 False,

@@ -31,6 +31,13 @@ def _is_answer(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
         raise InvalidInputError(f"{field.name} must be ask, allow or deny, not {value!r}")
 
 
+def _are_effects(_: object, field: "attrs.Attribute[Any]", value: Collection[str] | None) -> None:
+    known = ("read-only", "idempotent", "once")
+    if value is not None and (isinstance(value, str) or not all(one in known for one in value)):
+        words = f"must be some of {', '.join(known)}, as in effects=('once',), not {value!r}"
+        raise InvalidInputError(f"{field.name} {words}")
+
+
 @attrs.frozen(kw_only=True)
 class Rule:
     """Whether some calls may run. All that it names must be so.
@@ -46,11 +53,11 @@ class Rule:
             value; None: all of them.
 
     Raises:
-        InvalidInputError: there is no such answer.
+        InvalidInputError: there is no such answer, or there are no such effects.
     """
 
     tool: str = "*"
-    effects: Collection[str] | None = None
+    effects: Collection[str] | None = attrs.field(default=None, validator=_are_effects)
     when: Callable[[Arguments], bool] | None = None
     answer: Literal["ask", "allow", "deny"] = attrs.field(default="ask", validator=_is_answer)
     question: str = "May {tool} run with {arguments}?"

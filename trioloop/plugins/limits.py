@@ -266,7 +266,7 @@ class _Policy:
             return decision
         await trio.lowlevel.checkpoint_if_cancelled()
         step.agent.session.append(first.granting)
-        told = user_message(self.hand_over.format(limit=first.words), source=first.source)
+        told = user_message(self.hand_over.replace("{limit}", first.words), source=first.source)
         return attrs.evolve(decision, messages=(*decision.messages, told))
 
     async def before_request(self, proposal: RequestProposal, next: Next[CallConfig]) -> CallConfig:

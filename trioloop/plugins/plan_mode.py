@@ -103,7 +103,9 @@ async def plan_mode(
     Raises:
         InvalidInputError: there is one over that runtime, or that agent, already.
     """
-    mode = PlanMode(over, guidance.format(tool=tool_name), tool_name, holds_effects=holds_effects)
+    mode = PlanMode(
+        over, guidance.replace("{tool}", tool_name), tool_name, holds_effects=holds_effects
+    )
     with ExitStack() as stack:
         stack.enter_context(over.prompt.section("plan-mode", mode.section, order=order))
         stack.enter_context(over.tools.register(mode.exit_tool(), when=mode.declares))

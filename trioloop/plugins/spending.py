@@ -21,8 +21,10 @@ _WHAT: tuple[What, ...] = ("steps", "calls", "tokens", "money", "seconds")
 
 
 def _is_limit(_: object, field: "attrs.Attribute[Any]", value: float | None) -> None:
-    if value is not None and (isinstance(value, bool) or not value > 0):
-        raise InvalidInputError(f"{field.name} must be greater than 0, not {value!r}")
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise InvalidInputError(f"{field.name} must be a number greater than 0, not {value!r}")
 
 
 @attrs.frozen(kw_only=True)
