@@ -10,8 +10,9 @@ from tests.second_fold.first_view import first_view, rows_of
 from tests.second_fold.second_fold import view
 from tests.simulation.coverage import Coverage
 from tests.simulation.deeds import CancelMark
+from tests.simulation.lives import Life
 from tests.simulation.policies.checks import policy_violations
-from tests.simulation.world import LIMITS, Life, World
+from tests.simulation.world import LIMITS, World
 from trioloop import Event
 from trioloop.codec import canonical
 from trioloop.events import (

@@ -19,7 +19,8 @@ from trioloop.log.phases import Phase
 from trioloop.messages import TextBlock, ToolResultMessage, UserMessage, user_message
 
 if TYPE_CHECKING:
-    from tests.simulation.world import Life, World
+    from tests.simulation.lives import Life
+    from tests.simulation.world import World
 
 ItemT = TypeVar("ItemT")
 REWRITABLE = (Phase.IDLE, Phase.PREPARING, Phase.FAILED)

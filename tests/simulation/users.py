@@ -14,7 +14,8 @@ from trioloop.errors import GrammarError, InternalError, ModelFailure, TrioloopE
 from trioloop.plugins.compaction import SummaryError
 
 if TYPE_CHECKING:
-    from tests.simulation.world import Life, World
+    from tests.simulation.lives import Life
+    from tests.simulation.world import World
 
 ACCEPTABLE = {
     "AGENT_DISPOSED",

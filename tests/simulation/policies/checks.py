@@ -18,7 +18,8 @@ from trioloop.events import (
 from trioloop.messages import text_of
 
 if TYPE_CHECKING:
-    from tests.simulation.world import Life, World
+    from tests.simulation.lives import Life
+    from tests.simulation.world import World
 
 RETRIES_MAX = 2
 EXCERPT_BYTES = 200  # of words around head and tail

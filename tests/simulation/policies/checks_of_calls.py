@@ -20,7 +20,8 @@ from trioloop.plugins.plan_mode import PlanModeSet
 
 if TYPE_CHECKING:
     from tests.simulation.bodies import Started
-    from tests.simulation.world import Life, World
+    from tests.simulation.lives import Life
+    from tests.simulation.world import World
 
 
 def _is_overruled(world: "World") -> bool:

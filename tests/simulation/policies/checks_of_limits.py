@@ -11,7 +11,8 @@ from trioloop.events import StepEnded, StepStarted, TurnEnded, TurnStarted, User
 from trioloop.plugins import Budget
 
 if TYPE_CHECKING:
-    from tests.simulation.world import Life, World
+    from tests.simulation.lives import Life
+    from tests.simulation.world import World
 
 SLACK_S = 12  # what comes before the first pre-step, and a body's time behind its cancel
 CODES = {

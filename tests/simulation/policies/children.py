@@ -11,7 +11,8 @@ from trioloop.events import AgentDelegated
 from trioloop.testing import Answer, ToolCall
 
 if TYPE_CHECKING:
-    from tests.simulation.world import Life, World
+    from tests.simulation.lives import Life
+    from tests.simulation.world import World
 
 PLACEHOLDER = "the last one"
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from tests.simulation.policies.script import AnswerScript
 
 if TYPE_CHECKING:
+    from tests.simulation.lives import Life
     from tests.simulation.script import Deed, DeedKind
-    from tests.simulation.world import Life, World
+    from tests.simulation.world import World
 
 
 def _select(world: "World", life: "Life", deed: "Deed", by: str) -> None:

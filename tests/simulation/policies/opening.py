@@ -26,7 +26,8 @@ from trioloop.plugins.limits import Spending
 from trioloop.plugins.plan_mode import PlanMode
 
 if TYPE_CHECKING:
-    from tests.simulation.world import Life, World
+    from tests.simulation.lives import Life
+    from tests.simulation.world import World
 
 ValueT = TypeVar("ValueT")
 Opening: TypeAlias = Callable[[Runtime | Agent], AbstractAsyncContextManager[Any]]
