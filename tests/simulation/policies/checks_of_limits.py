@@ -61,25 +61,22 @@ def _is_reached(budget: Budget, count: Count) -> bool:
     return any(limit is not None and used >= limit for limit, used in pairs)
 
 
-def _grants(event: Event) -> bool:
-    data = event.data
-    return isinstance(data, UserMessageLogged) and data.message.source.startswith("limits/")
-
-
-def last_steps(events: Sequence[Event]) -> set[tuple[int, int]]:
-    """The steps that a message of the plugin joined, as turn and number."""
-    found: set[tuple[int, int]] = set()
+def last_steps(events: Sequence[Event]) -> dict[tuple[int, int], str]:
+    """The steps that a message of the plugin joined, as turn and number, with its source."""
+    found: dict[tuple[int, int], str] = {}
     step = (0, 0)
     for event in events:
         if isinstance(event.data, StepStarted):
             step = (event.data.turn, event.data.step)
-        elif _grants(event):
-            found.add(step)
+        elif isinstance(event.data, UserMessageLogged):
+            source = event.data.message.source
+            if source.startswith("limits/"):
+                found[step] = source
     return found
 
 
 def _of_steps(script: LimitScript, events: Sequence[Event]) -> Iterator[str]:
-    """At a limit no step begins but a last one, and none behind that in the turn."""
+    """At a limit no step begins but a last one, and none behind that which it granted itself."""
     granted = last_steps(events)
     for scope, budget in _budgets(script):
         before = Count()  # what had been spent when the step was prepared, asides not counted
@@ -91,10 +88,10 @@ def _of_steps(script: LimitScript, events: Sequence[Event]) -> Iterator[str]:
             if isinstance(data, TurnStarted) and data.retry_of is None and scope == "turn":
                 had_last = False
             if isinstance(data, StepStarted) and _is_reached(budget, before):
-                is_last = (data.turn, data.step) in granted
-                if not (is_last and script.hands_over) or had_last:
+                source = granted.get((data.turn, data.step))
+                if source is None or not script.hands_over or had_last:
                     yield f"step {event.seq} begins with {before} of {scope} {budget}"
-                had_last = True
+                had_last = had_last or (source or "").startswith(f"limits/{scope}/")
 
 
 def _behind(counts: Counts, event: Event, scope: str) -> Count:
