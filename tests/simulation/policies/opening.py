@@ -161,7 +161,7 @@ class Policies:
 
     async def compare_trees(self, life: "Life") -> None:
         """Count what a tree has spent a second time, where nothing is written meanwhile."""
-        if life.disposing or self.closed:
+        if life.disposing or self.closed or self._world.store.failed:  # what was lost isn't read
             return
         for script, spending in self.spendings:
             if script.agent is None:
