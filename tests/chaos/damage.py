@@ -5,9 +5,10 @@ write-ahead log has lost is only missed where a later commit stands in the main 
 was cut short looks like one whose last commit never happened.
 """
 
+import os
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import attrs
@@ -21,10 +22,13 @@ from trioloop.store.lines import lines_of
 
 PAGE = 4096
 TAIL = 2 * PAGE
-_kept = tempfile.TemporaryDirectory(prefix="chaos-")
+_MEMORY = "/dev/shm"  # these files are written a hundred thousand times, and no power is lost here
+_kept = tempfile.TemporaryDirectory(
+    prefix="chaos-", dir=_MEMORY if os.access(_MEMORY, os.W_OK) else None
+)
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)  # for the cached property
 class Recorded:
     """A store as a real run left it: closed, or killed with its last commits in the log beside it.
 
@@ -43,18 +47,25 @@ class Recorded:
     def read_with(self, side: str, content: bytes) -> str | None:
         """What is wrong with what is read once a file holds something else; None: nothing."""
         for each, kept in self.content.items():
-            path = Path(f"{self.place.store}{each}")
-            path.write_bytes(content if each == side else kept)
-        Path(f"{self.place.store}-shm").unlink(missing_ok=True)
+            with open(self.store + each, "r+b") as file:
+                file.write(content if each == side else kept)
+                file.truncate()
+        if os.path.exists(self.store + "-shm"):
+            os.unlink(self.store + "-shm")
         return self._read()
+
+    @cached_property
+    def store(self) -> str:
+        """The path of the store's file."""
+        return str(self.place.store)
 
     def _read(self) -> str | None:
         expected = self.rows
         try:
-            found = read_rows(self.place.store, SESSION)
+            found = read_rows(self.store, SESSION)
             expected = expected[: len(found)] if "-wal" in self.content else expected
         except DamagedSessionError as error:
-            found = read_rows(self.place.store, SESSION, before=error.seq)
+            found = read_rows(self.store, SESSION, before=error.seq)
             expected = expected[: error.seq]
         except (StoreUnreadableError, UnknownSessionError):
             return None
