@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 
-import attrs
+from msgspec import Struct
 
 from trioloop.errors import (
     SessionExistsError,
@@ -40,8 +40,7 @@ from trioloop.store.rules import Head, answer_without_writing
 from trioloop.store.tables import SEQ_BITS, connect_writer, unreadable
 
 
-@attrs.frozen
-class _Written:
+class _Written(Struct, frozen=True, gc=False):
     """An append that is to be written: the key of its session, and where that ends then."""
 
     key: int
@@ -51,7 +50,7 @@ class _Written:
     @property
     def bytes(self) -> int:
         """Of all its rows."""
-        return sum(len(row.payload) for row in self.append.rows)
+        return sum([len(row.payload) for row in self.append.rows])
 
 
 class Database:

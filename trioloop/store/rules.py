@@ -4,15 +4,14 @@ An old owner is fenced by its epoch, a repeated append is recognised by its id, 
 where the session ends, chained to its CRC.
 """
 
-import attrs
+from msgspec import Struct
 
 from trioloop.codec import chain_crc
 from trioloop.errors import FencedError, SequenceConflictError, StoreError
 from trioloop.ports import Append, CommitAnswer, Committed, Refused
 
 
-@attrs.frozen
-class Head:
+class Head(Struct, frozen=True, gc=False):
     """Where a stored session ends.
 
     Attributes:
