@@ -31,6 +31,7 @@ from trioloop.hooks import Next, RequestProposal
 from trioloop.testing import check_session
 
 TURNS = int(os.environ.get("TRIOLOOP_LOCAL_TURNS", "2"))
+QUARTER = max(TURNS // 4, 1)
 GROWTH_FROM = 100  # turns: in fewer, one compaction more or less decides
 WINDOW = 1_600
 SAVE = "Use the save tool to save a note."
@@ -105,7 +106,7 @@ async def test_all_policies_work_together_under_a_real_model(
                 costs.append(await take_turn(together, agent))
                 if turn % 10 == 0:
                     print(f"{turn} turns, {agent.session.seq} events, {taken()} bytes", flush=True)
-                if turn in (TURNS // 4, TURNS):
+                if turn in (QUARTER, TURNS):
                     sizes[turn] = (taken(), agent.session.seq)
             check_session(agent.session)
         _check_memory(agent, sizes)
@@ -116,10 +117,10 @@ async def test_all_policies_work_together_under_a_real_model(
 
 def _check_memory(agent: trioloop.Agent, sizes: dict[int, tuple[int, int]]) -> None:
     """What the turns leave behind is their log."""
-    (before, first), (behind, _) = sizes[TURNS // 4], sizes[TURNS]
+    (before, first), (behind, _) = sizes[QUARTER], sizes[TURNS]
     events = agent.session.events()
     log = held_by(events) - held_by(events[: first + 1])
-    print(f"\n{TURNS} turns, {len(events)} events; since turn {TURNS // 4}", end=" ")
+    print(f"\n{TURNS} turns, {len(events)} events; since turn {QUARTER}", end=" ")
     print(f"{behind - before} bytes more, of which {log} are the log")
     if TURNS >= GROWTH_FROM:
         assert behind - before <= 1.6 * log

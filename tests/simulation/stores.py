@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-import attrs
 import trio
 
 from tests.simulation.script import StoreFault
@@ -79,5 +78,5 @@ class ScriptedStore(MemoryStore):
         """Another owner takes the session, and gives it back unchanged."""
         kept = self._sessions[session]
         self._epoch += 1
-        kept.head = attrs.evolve(kept.head, epoch=self._epoch)
+        kept.head = kept.head.owned(self._epoch)
         kept.owner = None

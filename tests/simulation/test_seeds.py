@@ -19,7 +19,7 @@ from trioloop import EventData
 from trioloop.log.phases import Phase
 
 ROOT = Path(__file__).parents[2]
-SEEDS = int(os.environ.get("TRIOLOOP_SIMULATION_SEEDS", "500"))
+SEEDS = int(os.environ.get("TRIOLOOP_SIMULATION_SEEDS", "300"))
 
 UNREACHED: dict[Transition, str] = {
     (Phase.CUT, EventData, Phase.CUT): "behind a step that repair has cut the turn ends at once",
