@@ -18,11 +18,10 @@ from trioloop.cli.exits import OK, CommandError, ExitCode
 from trioloop.cli.interrupts import Interrupts, cause_of, interruptible
 from trioloop.control import Control, WireError, connect
 from trioloop.control.client import Feed
-from trioloop.control.parameters import Remember
 from trioloop.control.results import AgentState
 from trioloop.errors import TrioloopError
 from trioloop.events import Event
-from trioloop.plugins.approval import ApprovalAnswered, ApprovalRequested
+from trioloop.plugins.approval import ApprovalAnswered, ApprovalRequested, Remember
 
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 _HELD: dict[str, Remember] = {"turn": "turn", "session": "session"}

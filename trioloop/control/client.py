@@ -26,6 +26,7 @@ from trioloop.control.link import Line, Link
 from trioloop.errors import InvalidInputError
 from trioloop.events import Event
 from trioloop.messages import Content, MessageList, as_blocks
+from trioloop.plugins.approval import Remember
 
 __all__ = ["Control", "Event", "Feed", "Notification", "connect"]
 
@@ -252,7 +253,7 @@ class Control:
         *,
         allow: bool,
         reason: str = "",
-        remember: parameters.Remember | None = None,
+        remember: Remember | None = None,
     ) -> results.Answered:
         """Answer a question; the first answer counts. `remember` lets it hold for others alike."""
         asked = parameters.Answer(approval=approval, allow=allow, reason=reason, remember=remember)

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from trioloop.messages import Block, MessageList
+from trioloop.plugins.approval import Remember
 
-Remember = Literal["turn", "session"]
 Preset = Literal["followup", "steer", "inject"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Cursor = Annotated[int, Meta(ge=-1, le=2**53)]

@@ -4,11 +4,11 @@ from typing import Literal
 
 from msgspec import Raw, Struct
 
-from trioloop.control.parameters import Remember
 from trioloop.control.tokens import Scope
 from trioloop.events import PendingMessage
 from trioloop.ids import CallId, MessageId, SessionId
 from trioloop.messages import Json
+from trioloop.plugins.approval import Remember
 from trioloop.ports import Mode
 
 
