@@ -7,6 +7,7 @@ Only the three identifiers of the log live here. A run is reproducible when its
 import re
 import secrets
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NewType, cast
 
 import attrs
@@ -48,7 +49,12 @@ def call_id(turn: int, step: int, index: int) -> CallId:
 def call_ids(turn: int, step: int, calls: int) -> list[CallId]:
     """The ids of the calls in the answer of a step, in order, when it has so many."""
     begin = f"call_{turn}_{step}_"
-    return cast("list[CallId]", [f"{begin}{index}" for index in range(calls)])
+    return cast("list[CallId]", [begin + index for index in _indexes(calls)])
+
+
+@lru_cache  # writing numbers would be most of the work
+def _indexes(calls: int) -> tuple[str, ...]:
+    return tuple(map(str, range(calls)))
 
 
 def nested_call_id(parent: CallId, index: int) -> CallId:

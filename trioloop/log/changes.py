@@ -169,7 +169,8 @@ def _answer(
     found: tuple[OpenStep, tuple[ToolCallBlock, ...]],
 ) -> Phase:
     turn, (step, calls) = _open_turn(state), found
-    _spend(turn, data.usage)
+    if data.usage is not None:
+        _spend(turn, data.usage)
     step.admitted = False
     step.answer = data
     state.surface.append_answer(event.seq, data, calls)
@@ -193,7 +194,8 @@ def _answer(
 
 def _attempt(state: State, event: Event, data: AssistantAttemptLogged, step: OpenStep) -> Phase:
     turn = _open_turn(state)
-    _spend(turn, data.usage)
+    if data.usage is not None:
+        _spend(turn, data.usage)
     step.admitted = False
     step.attempts += 1
     if data.cancelled or not data.sent:
@@ -203,9 +205,8 @@ def _attempt(state: State, event: Event, data: AssistantAttemptLogged, step: Ope
     return Phase.FAILED
 
 
-def _spend(turn: OpenTurn, usage: Usage | None) -> None:
-    if usage is not None:
-        turn.usage = usage if turn.usage is NO_USAGE else turn.usage + usage
+def _spend(turn: OpenTurn, usage: Usage) -> None:
+    turn.usage = usage if turn.usage is NO_USAGE else turn.usage + usage
 
 
 def _call(

@@ -248,18 +248,18 @@ def _answer(
     if data.interrupted != (data.finish is None):
         refuse(event, "P9", "a finish, or interrupted", f"{data.finish} and {data.interrupted}")
     calls = data.message.calls
-    if calls and data.interrupted:
+    if not calls:
+        return step, calls
+    if data.interrupted:
         refuse(event, "P9", "no calls in an interrupted message", repr(calls[0].call))
-    seen: set[str] = set()
-    known = state.surface.wire_ids
+    ids = [call.call for call in calls]
     own_ids = call_ids(_turn(state).number, step.number, len(calls))
-    for call, own in zip(calls, own_ids, strict=True):
-        wire_id = call.wire_id
-        if call.call != own:
-            refuse(event, "G4", f"the call id {own!r}", repr(call.call))
-        if not wire_id or wire_id in seen or wire_id in known:
-            refuse(event, "section 6", "a wire id that is new in the history", repr(wire_id))
-        seen.add(wire_id)
+    if ids != own_ids:
+        refuse(event, "G4", f"calls with the ids {own_ids}", f"{ids}")
+    known, wire_ids = state.surface.wire_ids, {call.wire_id for call in calls}
+    if len(wire_ids) < len(calls) or "" in wire_ids or not known.isdisjoint(wire_ids):
+        got = f"{[call.wire_id for call in calls]}"
+        refuse(event, "section 6", "wire ids that are new in the history", got)
     return step, calls
 
 
@@ -274,8 +274,12 @@ def _attempt(state: State, event: Event, data: AssistantAttemptLogged) -> OpenSt
 
 
 def _call(state: State, event: Event, data: ToolCallStarted) -> tuple[OpenStep, OpenCall]:
-    step = _step(state)
-    call = _open_call(step, event, data.call)
+    assert state.turn is not None
+    step = state.turn.step
+    assert step is not None
+    call = step.calls.get(data.call)
+    if call is None or call.result is not None:
+        call = _open_call(step, event, data.call)
     if call.call_seq is not None:
         refuse(event, "T5", f"one start of {data.call!r}", "another one")
     if step.is_cut:

@@ -71,14 +71,12 @@ class Source:
         first = len(messages)
         while first and type(messages[first - 1]) is not Unread:
             first -= 1
-        messages[first:] = [_unread(message) for message in messages[first:]]
-
-
-def _unread(message: Message | Unread) -> Message | Unread:
-    kind = type(message)
-    if kind is ToolResultMessage:
-        return Unread(cast(ToolResultMessage, message).wire_id)
-    return message if kind is SystemMessage else _UNREAD
+        for place in range(first, len(messages)):
+            message = messages[place]
+            if isinstance(message, ToolResultMessage):
+                messages[place] = Unread(message.wire_id)
+            elif not isinstance(message, SystemMessage):
+                messages[place] = _UNREAD
 
 
 class History(Sequence[Message]):

@@ -175,13 +175,13 @@ class Surface:
         self, seq: int, data: AssistantMessageLogged, calls: Sequence[ToolCallBlock]
     ) -> None:
         """Add an answer with its calls, unless the model is not to see it again (E3)."""
-        if not _is_shown(data):
+        if not (calls or _is_shown(data)):
             return
         self.append(seq, data.message)
         if calls:
             if self._wire_ids is None:
                 self._wire_ids = set()
-            self._wire_ids.update(call.wire_id for call in calls)
+            self._wire_ids.update([call.wire_id for call in calls])
 
     def set_system(self, seq: int, data: SystemMessageLogged) -> None:
         """Change a head node, or append an update of a section at the tail (E1)."""

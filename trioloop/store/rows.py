@@ -24,7 +24,8 @@ from trioloop.store.rules import Head
 from trioloop.store.tables import SEQ_BITS
 
 _SEQ_MASK = (1 << SEQ_BITS) - 1
-_Place: TypeAlias = tuple[int, int | None, bytes | None, str | None]  # a row as it is in the file
+# A row as it is in the file: content, or the locator of a blob file that has it
+_Place: TypeAlias = tuple[int, int | None, bytes | str | None]
 
 
 @attrs.frozen
@@ -105,11 +106,11 @@ class _Verification:
             places = self._places(max(after, 0))
             if after >= 0:
                 crc = self._anchor(after, places)
-            for place, found, payload, blob in places:
+            for place, found, kept in places:
                 seq += 1
                 if place & _SEQ_MASK != seq:
                     raise self._damage(seq, "its row is missing")
-                content = payload if type(payload) is bytes else self._content(seq, payload, blob)
+                content = kept if type(kept) is bytes else self._large(seq, kept)
                 crc = chain_crc(crc, content)
                 if crc != found:
                     raise self._damage(seq, "its CRC doesn't match")
@@ -122,25 +123,26 @@ class _Verification:
     def _places(self, first: int) -> Iterator[_Place]:
         base = self.row.key << SEQ_BITS
         return self.connection.execute(
-            "SELECT place, crc, payload, blob FROM event"
+            "SELECT place, crc, coalesce(payload, blob) FROM event"
             " WHERE place BETWEEN ? AND ? ORDER BY place",
             (base + first, base + _SEQ_MASK),
         )
 
     def _anchor(self, seq: int, places: Iterator[_Place]) -> int:
         """The CRC that the chain goes on from behind an event."""
-        place, crc, _, _ = next(places, (-1, None, None, None))
+        place, crc, _ = next(places, (-1, None, None))
         if place & _SEQ_MASK != seq:
             raise self._damage(seq, "its row is missing")
         if not isinstance(crc, int):
             raise self._damage(seq, "its CRC is no number")
         return crc
 
-    def _content(self, seq: int, payload: bytes | None, blob: str | None) -> bytes:
-        if payload is not None or not isinstance(blob, str):
+    def _large(self, seq: int, locator: bytes | str | None) -> bytes:
+        """The content of an event that has it in a blob file."""
+        if not isinstance(locator, str):
             raise self._damage(seq, "its content is missing")
         try:
-            return self.blobs.get(blob)
+            return self.blobs.get(locator)
         except StoreError as error:
             raise self._damage(seq, str(error)) from error
 
