@@ -82,8 +82,20 @@ async def test_an_answer_may_hold_for_the_session(command: Any) -> None:
         agent = await there.runtime.create_agent("a")
         done = await attached(command, there, "go\ny session\ngo on\n")
         assert done.err.count("[y/n]") == 1
-        assert '("y turn", "n session": so long for calls like it, too)' in done.err
+        assert '("y turn", "n session": so long for calls like it, too;' in done.err
         assert codes(agent) == [None, None]
+
+
+async def test_an_answer_that_holds_is_taken_back(command: Any) -> None:
+    script: list[Entry] = [[ToolCall("look", where="cellar")], Text("done")] * 2
+    rules = [lambda runtime: approval(runtime, Rule(tool="look"))]
+    async with served(ScriptedModel(script), tools=[look], plugins=rules) as there:
+        agent = await there.runtime.create_agent("a")
+        done = await attached(command, there, "/forget\ngo\ny session\n/forget\ngo on\nn\n")
+        assert done.err.count("[y/n]") == 2
+        nothing, asks_again = "no answer holds", "it asks again"
+        assert done.err.index(nothing) < done.err.index("[y/n]") < done.err.index(asks_again)
+        assert codes(agent) == [None, "TOOL_DENIED"]
 
 
 async def test_the_only_live_agent_is_found_behind_a_page_of_stored_ones(command: Any) -> None:

@@ -1,12 +1,14 @@
 """Questions over the endpoint: several see one, one answers, none is lost (B76)."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 import trio
 from trio.testing import MockClock
 
+from tests.control.raw_client import raw
 from tests.control.serving import agent_of, controlled, served
 from trioloop import CallId, Event, tool
 from trioloop.control import Control, WireError, connect
@@ -14,7 +16,7 @@ from trioloop.control.results import Approval
 from trioloop.events import ToolResultLogged
 from trioloop.hooks import Ask, CallRequest, Hooks, Next, PrePolicy
 from trioloop.plugins import Approvals, Rule, approval
-from trioloop.plugins.approval import ApprovalAnswered, ApprovalRequested
+from trioloop.plugins.approval import ApprovalAnswered, ApprovalRequested, ApprovalsForgotten
 from trioloop.session import Session
 from trioloop.testing import ScriptedModel, Text, ToolCall, open_test_runtime
 
@@ -47,6 +49,10 @@ def results(session: Session) -> Sequence[ToolResultLogged]:
 
 def is_answer(one: Event) -> bool:
     return isinstance(one.data, ApprovalAnswered)
+
+
+def is_forgotten(one: Event) -> bool:
+    return isinstance(one.data, ApprovalsForgotten)
 
 
 async def questions(control: Control) -> tuple[Approval, ...]:
@@ -165,6 +171,84 @@ async def test_an_answer_for_the_turn_is_asked_for_anew_in_the_next() -> None:
                 await control.answer(asked.approval, allow=False, remember="turn")
                 await agent.wait_idle()
         assert [one.code for one in results(agent.session)] == ["TOOL_DENIED"] * 2
+
+
+async def test_an_answer_that_holds_is_taken_back_by_whoever_may_answer() -> None:
+    rules = [lambda runtime: approval(runtime, Rule(tool="launch"))]
+    async with served(model(), tools=[launch], plugins=rules, approver=Approvals()) as there:
+        agent = await there.runtime.create_agent("a")
+        async with connect(there.address) as control:
+            assert not await control.forget("a"), "there is nothing to forget"
+            agent.followup("go")
+            (asked,) = await questions(control)
+            assert not await control.forget("a"), "nor while the question waits"
+            await control.answer(asked.approval, allow=True, remember="session")
+            await agent.wait_idle()
+            assert not await control.forget("a", about="launch something else")
+            assert not any(map(is_forgotten, agent.session.events()))
+            assert await control.forget("a", about=asked.about)
+            assert not await control.forget("a")
+            agent.followup("again")
+            (asked_again,) = await questions(control)
+            await control.answer(asked_again.approval, allow=False, remember="session")
+            await agent.wait_idle()
+        async with connect(there.address) as another:
+            assert await another.forget("a")
+        assert [one.code for one in results(agent.session)] == [None, "TOOL_DENIED"]
+
+
+async def test_what_is_taken_back_stays_so_after_a_restart(tmp_path: Path) -> None:
+    rules = [lambda runtime: approval(runtime, Rule(tool="launch"))]
+    options = {
+        "store": tmp_path / "agents.db",
+        "tools": [launch],
+        "plugins": rules,
+        "approver": Approvals(),
+    }
+    async with controlled(model(), **options) as (control, runtime):
+        await control.create("a")
+        await control.followup("a", "go")
+        (asked,) = await questions(control)
+        await control.answer(asked.approval, allow=True, remember="session")
+        await agent_of(runtime, "a").wait_idle()
+    async with controlled(model(), **options) as (control, runtime):
+        assert await control.forget("a"), "of a stored session, too"
+    async with controlled(model(), **options) as (control, runtime):
+        await control.followup("a", "again")
+        (asked,) = await questions(control)
+        await control.answer(asked.approval, allow=False)
+        await agent_of(runtime, "a").wait_idle()
+        assert not await control.forget("a")
+
+
+async def test_a_repeated_forgetting_leaves_alone_what_was_answered_since() -> None:
+    rules = [lambda runtime: approval(runtime, Rule(tool="launch"))]
+    async with served(model(), tools=[launch], plugins=rules, approver=Approvals()) as there:
+        agent = await there.runtime.create_agent("a")
+        async with connect(there.address) as control, raw(there.address) as ask:
+            forget = partial(ask, "approval/forget", "the same id", agent="a")
+            for turn in ("go", "again"):
+                agent.followup(turn)
+                (asked,) = await questions(control)
+                await control.answer(asked.approval, allow=True, remember="session")
+                await agent.wait_idle()
+                assert (await forget())["result"] == {"changed": True}
+            agent.followup("and again")
+            await agent.wait_idle()
+            assert await control.approvals() == (), "the second answer holds"
+
+
+async def test_a_token_that_may_only_read_takes_nothing_back() -> None:
+    async with served(model(), tools=[launch], hooks=[asking]) as there:
+        await there.runtime.create_agent("a")
+        async with raw(
+            there.endpoint.address(there.endpoint.tokens.issue("reader", "read"))
+        ) as ask:
+            told = await ask("approval/forget", 1, agent="a")
+            assert told["error"]["data"]["code"] == "forbidden"
+        async with connect(there.address) as control:
+            with pytest.raises(WireError, match="not_found"):
+                await control.forget("nobody")
 
 
 async def test_two_questions_about_one_call_are_not_answered_by_one_answer_that_is_repeated() -> (

@@ -141,6 +141,27 @@ def test_an_answer_that_holds_for_the_session_is_not_asked_for_again(
     assert console.faults == []
 
 
+def test_an_answer_that_is_taken_back_is_asked_for_again(
+    chromium: Any, served: ServedProcess
+) -> None:
+    console = Console(chromium, served.url)
+    console.create("planner")
+    console.send("ask")
+    console.see(".question")
+    console.page.get_by_label("for", exact=False).last.select_option("session")
+    console.press("Allow")
+    console.see(".turn .chip.is-completed")
+    console.page.locator(".bar").first.click()
+    console.see(".call", text="allowed, with calls like it in this session")
+    console.press("Ask again")
+    console.page.get_by_role("button", name="Ask again").wait_for(state="detached")
+    console.send("ask once more")
+    console.see(".question", text="May it write the secret plan down?")
+    console.press("Deny")
+    console.page.locator(".turn .chip.is-completed").nth(1).wait_for()
+    assert console.faults == []
+
+
 def test_a_reload_in_the_middle_of_a_stream_misses_nothing(
     chromium: Any, served: ServedProcess
 ) -> None:

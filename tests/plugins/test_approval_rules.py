@@ -237,6 +237,20 @@ async def test_remembered_answers_can_be_forgotten() -> None:
         assert len(person.asked) == 2
 
 
+async def test_one_remembered_answer_can_be_forgotten_and_the_others_hold() -> None:
+    approvals = Approvals()
+    person = Person(approvals, *([{"allow": True, "remember": "session"}] * 3))
+    calls = [ToolCall("write", name="a"), ToolCall("write", name="b")]
+    async with open_test_runtime(
+        model=calling(calls, calls), tools=TOOLS, approver=approvals, plugins=[approval]
+    ) as runtime:
+        agent = await runtime.create_agent("a")
+        await agent.ask("one")
+        approvals.forget(agent, 'write {"name":"a"}')
+        await agent.ask("two")
+        assert ['"a"' in asked for asked in person.asked] == [True, False, True]
+
+
 async def test_an_answer_without_a_subject_can_not_be_remembered() -> None:
     async with asking() as (agent, approvals, _):
         (asked,) = approvals.open

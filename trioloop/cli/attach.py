@@ -25,7 +25,8 @@ from trioloop.plugins.approval import ApprovalAnswered, ApprovalRequested, Remem
 
 _ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 _HELD: dict[str, Remember] = {"turn": "turn", "session": "session"}
-_HOLDS = ' ("y turn", "n session": so long for calls like it, too)'
+_HOLDS = ' ("y turn", "n session": so long for calls like it, too; "/forget" takes that back)'
+_FORGET = "/forget"
 
 
 def _said(line: str) -> tuple[bool, Remember | None] | None:
@@ -169,7 +170,9 @@ class _Conversation:
             return
         try:
             said = _said(line) if self._questions else None
-            if said is not None:
+            if line == _FORGET:
+                await self._forget()
+            elif said is not None:
                 await self._answer(next(iter(self._questions)), said)
             elif self._interactive and self._working:
                 await self._control.steer(self._agent, line)
@@ -187,6 +190,11 @@ class _Conversation:
         async with self._changed:
             while approval in self._questions:
                 await self._changed.wait()
+
+    async def _forget(self) -> None:
+        """Take back the answers that hold."""
+        changed = await self._control.forget(self._agent)
+        self._output.hint("it asks again" if changed else "no answer holds")
 
     async def _wait_for_answer(self) -> None:
         """Wait as a script has to: its lines are follow-ups, one after the other."""

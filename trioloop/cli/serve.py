@@ -13,9 +13,7 @@ from trioloop.cli.setup import Setup, opened_runtime
 from trioloop.control import Tokens, serve
 from trioloop.control.tokens import token_file
 from trioloop.errors import InvalidInputError
-from trioloop.hooks import Ask, CallRequest, Hooks, Next
-from trioloop.hooks.points import PrePolicy
-from trioloop.plugins import Approvals
+from trioloop.plugins import Approvals, approval
 
 _OWNER = "owner"
 
@@ -60,7 +58,7 @@ async def serve_setup(setup: Setup, serving: Serving, output: Output) -> ExitCod
             opened_runtime(
                 setup,
                 approver=Approvals(),
-                hooks=[_ask_before_changes] if serving.asks else [],
+                plugins=[approval] if serving.asks else [],
             ) as runtime,
             serve(
                 runtime,
@@ -88,11 +86,3 @@ def _tls(certificate: Path | None) -> ssl.SSLContext | None:
     except OSError as error:
         raise InvalidInputError(f"{certificate} is no certificate with its key: {error}") from None
     return context
-
-
-def _ask_before_changes(hooks: Hooks) -> None:
-    @hooks.pre_execute
-    async def ask(request: CallRequest, next: Next[PrePolicy]) -> PrePolicy:
-        if request.effects == "read-only":
-            return await next()
-        return Ask(f"May {request.name} run?")

@@ -17,7 +17,7 @@ from trioloop.hooks.points import AttemptFailed, Hooks, RequestProposal, Retry
 from trioloop.limits import Limits
 from trioloop.plugins.retry import retry
 from trioloop.ports import Approver
-from trioloop.runtime.open import HookSetup, open_runtime
+from trioloop.runtime.open import Plugin, open_runtime
 from trioloop.runtime.runtime import Runtime
 from trioloop.tools import Tool
 
@@ -76,14 +76,14 @@ async def opened(setup: Setup) -> AsyncIterator[Agent]:
 
 @asynccontextmanager
 async def opened_runtime(
-    setup: Setup, *, approver: Approver | None = None, hooks: Iterable[HookSetup] = ()
+    setup: Setup, *, approver: Approver | None = None, plugins: Iterable[Plugin] = ()
 ) -> AsyncIterator[Runtime]:
     """The runtime of a setup; leaving closes and stores its logs.
 
     Args:
         setup: what it runs.
         approver: answers the questions of pre-policies.
-        hooks: further functions that register listeners.
+        plugins: further policies.
 
     Raises:
         TrioloopError: the store or the tools can't be used.
@@ -95,9 +95,9 @@ async def opened_runtime(
         store=setup.store,
         config=setup.config,
         limits=Limits(grace_s=_GRACE_S),
-        hooks=[*([_choose_by_step] if setup.tool_choice == FIRST_STEP else []), *hooks],
+        hooks=[_choose_by_step] if setup.tool_choice == FIRST_STEP else [],
         approver=approver,
-        plugins=[_patience_where_somebody_answers, retry],
+        plugins=[_patience_where_somebody_answers, retry, *plugins],
     ) as runtime:
         yield runtime
 

@@ -258,3 +258,13 @@ class Control:
         """Answer a question; the first answer counts. `remember` lets it hold for others alike."""
         asked = parameters.Answer(approval=approval, allow=allow, reason=reason, remember=remember)
         return await self._link.call("approval/answer", asked, results.Answered)
+
+    async def forget(self, agent: str, *, about: str | None = None) -> bool:
+        """Take back answers that hold for an agent's further calls; False: none does.
+
+        Args:
+            agent: whose calls.
+            about: what the answer is about, as its question says; None: all of them.
+        """
+        asked = parameters.Forgetting(agent=agent, about=about)
+        return (await self._link.call("approval/forget", asked, results.Done)).changed

@@ -227,3 +227,13 @@ class Answer(Parameters, frozen=True):
     allow: bool
     reason: Sentence = ""
     remember: Remember | None = None
+
+
+class Forgetting(OneAgent, frozen=True):
+    """Answers to take back that hold for an agent's further calls.
+
+    Attributes:
+        about: what the answer is about, as its question says; null: all of them.
+    """
+
+    about: Sentence | None = None

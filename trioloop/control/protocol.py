@@ -108,6 +108,8 @@ _ROWS = (
            "The questions that wait for an answer."),
     Method("approval/answer", parameters.Answer, results.Answered, "control", "by the log",
            "Answers a question; the first answer counts."),
+    Method("approval/forget", parameters.Forgetting, results.Done, "control", "by id",
+           "Takes back answers that hold for further calls, which are asked about again."),
 )  # fmt: skip
 
 METHODS: Mapping[str, Method] = {row.name: row for row in _ROWS}

@@ -75,7 +75,13 @@ class ApprovalAnswered(EventData):
 
 @event("approval/forgotten", ignorable=True)
 class ApprovalsForgotten(EventData):
-    """No answer is remembered any more that was given before."""
+    """Answers that were given before hold no longer.
+
+    Attributes:
+        about: what they are about; None: all of them.
+    """
+
+    about: str | None = None
 
 
 class UnknownApprovalError(TrioloopError, LookupError):
@@ -230,13 +236,17 @@ class Approvals:
             asked, allow=allow, outcome="answered", reason=reason, by=by, remember=remember
         )
 
-    def forget(self, agent: Agent) -> None:
-        """Remember no answer any more that was given for an agent's calls.
+    def forget(self, agent: Agent, about: str | None = None) -> None:
+        """Take back answers that hold for an agent's further calls: it asks anew.
+
+        Args:
+            agent: whose calls.
+            about: what the answer is about that is taken back, as its question says; None: all.
 
         Raises:
             AgentDisposedError: the agent's registration has ended.
         """
-        agent.session.append(ApprovalsForgotten())
+        agent.session.append(ApprovalsForgotten(about))
 
     def _close(
         self,

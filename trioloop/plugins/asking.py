@@ -108,8 +108,11 @@ def _remembered(memory: Memory, event: Event) -> Memory:
             return attrs.evolve(memory, subjects={**memory.subjects, approval: about})
         case ApprovalAnswered() as answer if answer.approval in memory.subjects:
             return _answered(memory, answer)
-        case ApprovalsForgotten():
+        case ApprovalsForgotten(about=None):
             return attrs.evolve(memory, answers={})
+        case ApprovalsForgotten(about=about):
+            kept = {other: one for other, one in memory.answers.items() if other != about}
+            return attrs.evolve(memory, answers=kept)
         case events.TurnStarted(retry_of=None):
             kept = {about: one for about, one in memory.answers.items() if one.remember != "turn"}
             return (

@@ -29,6 +29,7 @@ ANSWERS: Mapping[str, Answering] = {
     "session/explain": sessions.explain,
     "approval/list": approvals.list_approvals,
     "approval/answer": approvals.answer,
+    "approval/forget": approvals.forget,
 }
 """Those that belong to a connection (`authenticate`, `runtime/info`, subscriptions) are in
 `dialogue`."""

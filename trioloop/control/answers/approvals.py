@@ -1,11 +1,15 @@
-"""Questions that a person answers: list, answer. The first answer counts, also across a restart."""
+"""Questions that a person answers: list, answer, forget.
+
+The first answer counts, also across a restart.
+"""
 
 from trioloop.control import parameters
 from trioloop.control.faults import WireError
-from trioloop.control.results import Answered, Approvals
+from trioloop.control.results import Answered, Approvals, Done
 from trioloop.control.service import Service
 from trioloop.errors import InvalidInputError
 from trioloop.plugins.approval import ApprovalAnswered, UnknownApprovalError, decided
+from trioloop.plugins.asking import MEMORY
 
 
 async def list_approvals(service: Service, asked: parameters.Nothing) -> Approvals:
@@ -33,6 +37,19 @@ async def answer(service: Service, asked: parameters.Answer) -> Answered:
         given = found
     await agent.session.checkpoint()
     return Answered(approval=given.approval, allow=given.allow, remember=given.remember)
+
+
+async def forget(service: Service, asked: parameters.Forgetting) -> Done:
+    """Take back answers that hold; nothing is logged where none does."""
+    if service.approvals is None:
+        raise WireError("not_found")
+    agent = await service.live(asked.agent)
+    held = agent.session.folded(MEMORY).answers
+    if not held or (asked.about is not None and asked.about not in held):
+        return Done(changed=False)
+    service.approvals.forget(agent, asked.about)
+    await agent.session.checkpoint()
+    return Done()
 
 
 def _is_same(found: ApprovalAnswered, asked: parameters.Answer) -> bool:

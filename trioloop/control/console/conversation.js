@@ -190,7 +190,7 @@ function callView(call, state, act) {
     { class: "call", key: `call-${call.id}` },
     h("div", { class: "call-head" }, h("strong", { class: "mono" }, harmless(call.name)), call.mode ? h("span", { class: "chip" }, call.mode) : null, call.result && call.result.code ? h("span", { class: "chip is-error" }, call.result.code) : null, h("span", { class: "quiet mono" }, call.id), call.ended === null ? h("button", { type: "button", class: "danger small", onClick: () => act.cancelCall(call.id) }, "Cancel call") : null),
     call.progress ? h("p", { class: "quiet" }, progress(call.progress)) : null,
-    call.question ? h("p", { class: "quiet" }, `${harmless(call.question.question)} — ${call.question.answer ? (call.question.answer.allow ? `allowed${held(call.question.answer)}` : `not allowed (${call.question.answer.outcome})`) : "waits for an answer"}`) : null,
+    call.question ? questionView(call.question, act) : null,
     call.nested.length ? h("p", { class: "quiet" }, "its program called: ", call.nested.map((one) => h("span", { class: `chip${one.error ? " is-error" : ""}`, key: one.id }, harmless(one.name)))) : null,
     h("h5", null, "Arguments"),
     h("pre", null, pretty(call.arguments || "{}")),
@@ -198,8 +198,15 @@ function callView(call, state, act) {
   );
 }
 
-function held(answer) {
-  return answer.remember ? `, with calls like it in this ${answer.remember}` : "";
+function questionView({ question, about, answer, holds }, act) {
+  const again = { type: "button", class: "link", title: "Take the answer back: calls like it are asked about again", onClick: () => act.forget(about) };
+  return h("p", { class: "quiet" }, `${harmless(question)} — ${decision(answer)}`, holds ? [" ", h("button", again, "Ask again")] : null);
+}
+
+function decision(answer) {
+  if (!answer) return "waits for an answer";
+  const held = answer.remember ? `, with calls like it in this ${answer.remember}` : "";
+  return (answer.allow ? "allowed" : `not allowed (${answer.outcome})`) + held;
 }
 
 function asks(call) {

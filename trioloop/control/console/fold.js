@@ -36,6 +36,7 @@ const TAKE = {
       steps: [],
       tokens: 0,
     });
+    if (data.retry_of == null) letGo(session, (question) => question.holds === "turn");
   },
   "turn/end"(session, data, event) {
     Object.assign(last(session.turns), { ended: event.time, end: data });
@@ -127,14 +128,22 @@ const TAKE = {
   },
   "approval/request"(session, data) {
     const call = session.calls.get(data.call);
-    if (call) call.question = { ...data, answer: null };
+    if (call) call.question = { ...data, answer: null, holds: null };
   },
   "approval/answer"(session, data) {
     for (const call of session.calls.values()) {
-      if (call.question && call.question.approval === data.approval) call.question.answer = data;
+      if (call.question && call.question.approval === data.approval) Object.assign(call.question, { answer: data, holds: data.remember || null });
     }
   },
+  "approval/forgotten"(session, data) {
+    letGo(session, (question) => data.about == null || question.about === data.about);
+  },
 };
+
+// Answers that hold no longer for further calls.
+function letGo(session, isMeant) {
+  for (const { question } of session.calls.values()) if (question && isMeant(question)) question.holds = null;
+}
 
 export function takeEvent(session, event) {
   if (event.seq <= session.seq) return;

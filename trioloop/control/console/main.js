@@ -212,6 +212,7 @@ const act = {
   discard: (message) => tried(() => wire.ask("inbox/remove", { agent: state.name, message })),
   restore: (turn) => tried(() => wire.ask("inbox/restore", { agent: state.name, turn })),
   answer: (approval, allow, remember) => tried(() => wire.ask("approval/answer", { approval, allow, remember })),
+  forget: (about) => tried(() => wire.ask("approval/forget", { agent: state.name, about })),
   choose(call) {
     state.chosenCall = state.chosenCall === call ? null : call;
     draw();
