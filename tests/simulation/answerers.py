@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from tests.simulation.deeds import ScriptedError
+from tests.simulation.policies.script import OF_MODELS
 from tests.simulation.script import SectionScript
 from trioloop import CallId, Request
 from trioloop.codec import canonical
 from trioloop.handles import AgentHandle
-from trioloop.ports import Capabilities, RetryPolicy
+from trioloop.ports import Capabilities
 from trioloop.testing import Answer, ScriptedModel, Text
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Models:
             capabilities=Capabilities(
                 context_window=1000, system_update="in-history" if in_history else "replace"
             ),
-            retry_policy=RetryPolicy(retries_max=2, first_delay_s=0.2),
+            retry_policy=OF_MODELS,
             chunk_chars=settings.chunk_chars,
             chunks_per_read=settings.chunks_per_read,
             read_delay_s=settings.read_delay_s,

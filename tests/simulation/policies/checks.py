@@ -9,19 +9,14 @@ from typing import TYPE_CHECKING
 from tests.simulation.policies.checks_of_calls import of_plans, of_rules
 from tests.simulation.policies.checks_of_children import of_children
 from tests.simulation.policies.checks_of_limits import of_limits, of_trees
-from trioloop.events import (
-    AssistantAttemptLogged,
-    AssistantMessageLogged,
-    StepStarted,
-    ToolResultLogged,
-)
+from tests.simulation.policies.checks_of_retries import of_retries
+from trioloop.events import ToolResultLogged
 from trioloop.messages import text_of
 
 if TYPE_CHECKING:
     from tests.simulation.lives import Life
     from tests.simulation.world import World
 
-RETRIES_MAX = 2
 EXCERPT_BYTES = 200  # of words around head and tail
 
 
@@ -37,7 +32,7 @@ def policy_violations(world: "World") -> list[str]:
             *of_plans(world, life),
             *of_rules(world, life),
             *_of_spilling(world, life),
-            *_of_retrying(world, life),
+            *of_retries(world, life),
         ]
         found += [f"{life.agent.name}: {fault}" for fault in about]
     return found
@@ -52,25 +47,3 @@ def _of_spilling(world: "World", life: "Life") -> Iterator[str]:
             size = len(text_of(event.data.content).encode())
             if size > 1000 + EXCERPT_BYTES:
                 yield f"the result {event.seq} has {size} bytes"
-
-
-def _of_retrying(world: "World", life: "Life") -> Iterator[str]:
-    """Where nobody else retries, an attempt has as many as its model's policy grants."""
-    script = world.script
-    others = any(hook.place == "request_error" for hook in script.hooks)
-    if not script.settings.retries or others or script.settings.compacts or script.settings.prunes:
-        return
-    failures = 0
-    lasting = False
-    for event in life.agent.session.events():
-        data = event.data
-        if isinstance(data, StepStarted):
-            failures, lasting = 0, False
-        elif isinstance(data, AssistantAttemptLogged | AssistantMessageLogged):
-            if lasting:
-                yield f"{event.seq} is an attempt behind a failure that lasts"
-            if failures > RETRIES_MAX:
-                yield f"{event.seq} is attempt {failures + 1} of its step"
-            failure = getattr(data, "failure", None)
-            failures += failure is not None
-            lasting = failure is not None and not failure.retryable

@@ -14,15 +14,20 @@ from tests.simulation.policies.script import (
     DelegateScript,
     LimitScript,
     PolicyScript,
+    RetryScript,
     RuleScript,
 )
 from tests.simulation.script import AgentScript, Deed, Ending, Script, UserAct, UserScript
+from trioloop.errors import MODEL_FAILURE_CODES, RETRYABLE_CODES
 from trioloop.plugins import Budget
-from trioloop.testing import Answer, ToolCall
+from trioloop.ports import RetryPolicy
+from trioloop.testing import Answer, Fail, Text, ToolCall
 
 ItemT = TypeVar("ItemT")
 
 SECONDS = (0, 0, 0.1, 0.5, 1, 2.5)
+PASSING = sorted(RETRYABLE_CODES)
+LASTING = sorted(MODEL_FAILURE_CODES - RETRYABLE_CODES)
 
 
 def with_policies(script: Script, seed: int) -> Script:
@@ -39,12 +44,13 @@ class _Drawing:
     def drawn(self) -> Script:
         policies = self._policies()
         script = self._calm() if self._likely(0.6) else self._script
-        return attrs.evolve(
+        script = attrs.evolve(
             script,
             policies=policies,
             agents=tuple(self._calling(one, policies) for one in script.agents),
             users=(*script.users, self._user(policies)),
         )
+        return self._retrying(script) if self._likely(0.25) else script
 
     def _calm(self) -> Script:
         """The script without what ends most turns before a policy has its say."""
@@ -122,6 +128,40 @@ class _Drawing:
 
     def _delegates(self) -> DelegateScript:
         return DelegateScript(self._one((1, 2, 2)), self._one((None, None, 0.5, 3)))
+
+    # Failures
+
+    def _retrying(self, script: Script) -> Script:
+        """The script with the plugin that retries, and more for it to do."""
+        policy = RetryPolicy(
+            retries_max=self._one((0, 1, 3)),
+            first_delay_s=self._one((0, 0.3, 2)),
+            delay_max_s=self._one((0.5, 10)),
+            jitter=self._one((0, 0.5)),
+            asked_delay_max_s=self._one((0, 1, 120)),
+        )
+        chosen = RetryScript(policy if self._likely(0.6) else None)
+        return attrs.evolve(
+            script,
+            policies=attrs.evolve(script.policies, retry=chosen),
+            settings=attrs.evolve(script.settings, retries=False),
+            agents=tuple(self._failing(one) for one in script.agents),
+        )
+
+    def _failing(self, agent: AgentScript) -> AgentScript:
+        answers: list[Answer] = []
+        for answer in agent.answers:
+            if self._likely(0.4):
+                answers += [self._failure() for _ in range(self._chance.randint(1, 4))]
+            answers.append(answer)
+        return AgentScript(tuple(answers))
+
+    def _failure(self) -> Answer:
+        passing = self._likely(0.85)
+        code = self._one(PASSING if passing else LASTING)
+        asks = self._one((None, None, None, 0, 0.7, 1.5, 500))
+        said = (Text("some words"),) if self._likely(0.3) else ()
+        return Answer((*said, Fail(code, retry_after=asks)))
 
     # What models call
 

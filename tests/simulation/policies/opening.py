@@ -18,6 +18,7 @@ from trioloop.plugins import (
     approval,
     limits,
     plan_mode,
+    retry,
     spill,
     subagents,
 )
@@ -122,6 +123,8 @@ class Policies:
             found.append(Policy(script.rules.agent, self._approval))
         if script.delegates is not None:
             found.append(Policy(None, self._subagents))
+        if script.retry is not None:
+            found.append(Policy(None, self._retry))
         if script.spills:
             found.append(Policy(None, spill))  # type: ignore[arg-type]  # over runtimes only
         random.Random(script.order).shuffle(found)
@@ -151,6 +154,13 @@ class Policies:
         rules = self._world.script.policies.rules
         assert rules is not None
         return approval(over, Rule(effects=rules.effects), approvals=self.approvals)
+
+    def _retry(self, over: Runtime | Agent) -> AbstractAsyncContextManager[Any]:
+        script = self._world.script
+        assert script.policies.retry is not None
+        assert isinstance(over, Runtime)
+        jitter = random.Random(script.seed).random
+        return retry(over, policy=script.policies.retry.policy, random=jitter)
 
     def _subagents(self, over: Runtime | Agent) -> AbstractAsyncContextManager[Any]:
         delegates = self._world.script.policies.delegates

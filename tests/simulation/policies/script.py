@@ -6,11 +6,13 @@ import attrs
 
 from trioloop.plugins import Budget, Price
 from trioloop.plugins.approval import Remember
+from trioloop.ports import RetryPolicy
 
 PolicyDeedKind: TypeAlias = Literal["plan", "work", "answer", "forget"]
 """`plan` and `work` select plan mode, and end it; `answer` closes a question; `forget` answers."""
 
 HAND_OVER_S = 2
+OF_MODELS = RetryPolicy(retries_max=2, first_delay_s=0.2)
 PRICES = {"model": Price(input=1_000, output=1_000), "other": Price(input=2_000, output=2_000)}
 
 
@@ -79,6 +81,17 @@ class DelegateScript:
 
 
 @attrs.frozen
+class RetryScript:
+    """The plugin that retries, beside that of the settings.
+
+    Attributes:
+        policy: its own; None: it goes by those of the models.
+    """
+
+    policy: RetryPolicy | None = None
+
+
+@attrs.frozen
 class PolicyScript:
     """The policies of a run, beside those of its settings.
 
@@ -88,6 +101,7 @@ class PolicyScript:
         rules: the plugin that asks about calls; None: there is none.
         delegates: the one that delegates; None: there is none.
         spills: oversized results are kept.
+        retry: the plugin that retries, where the settings have none; None: there is none here.
         order: of the plugins, as the seed of a shuffle.
         closed_at_s: when all of them are closed, while agents work; None: at the end.
     """
@@ -97,6 +111,7 @@ class PolicyScript:
     rules: RuleScript | None = None
     delegates: DelegateScript | None = None
     spills: bool = False
+    retry: RetryScript | None = None
     order: int = 0
     closed_at_s: float | None = None
 
