@@ -47,7 +47,11 @@ from trioloop.messages import ToolCallBlock, ToolResultMessage
 # Of the one class it is listed for, and what the check of that class gives
 Change: TypeAlias = Callable[[State, Event, Any, Any], Phase | None]
 
-# Each returns the phase it leads to, or None where the table leaves one only
+# Each returns the phase it leads to, or None where the table leaves one only. Phases stand here by
+# themselves: Python 3.11 is slow to find an enum's member.
+_CLAIMING, _PREPARING, _MESSAGES = Phase.CLAIMING, Phase.PREPARING, Phase.MESSAGES
+_FAILED, _STOPPED = Phase.FAILED, Phase.STOPPED
+_CALLING, _ANSWERED = Phase.CALLING, Phase.ANSWERED
 
 
 def _session(state: State, event: Event, data: SessionOpened, found: None) -> None:
@@ -91,11 +95,11 @@ def _turn_start(state: State, event: Event, data: TurnStarted, found: None) -> P
     turn = OpenTurn(data.turn, event.seq, data.retry_of)
     state.turn = turn
     if data.retry_of is None:
-        return Phase.CLAIMING
+        return _CLAIMING
     turn.retries = state.chain_retries + 1
     turn.failures = state.chain_failures
     turn.owed = "retry"
-    return Phase.PREPARING
+    return _PREPARING
 
 
 def _turn_end(state: State, event: Event, data: TurnEnded, turn: OpenTurn) -> None:
@@ -146,7 +150,7 @@ def _user(state: State, event: Event, data: UserMessageLogged, found: None) -> P
     turn.passed.pop(id, None)
     _open_step(state).entered += 1
     state.surface.append(event.seq, data.message)
-    return Phase.MESSAGES
+    return _MESSAGES
 
 
 def _header(state: State, event: Event, data: RequestHeaderLogged, step: OpenStep) -> None:
@@ -175,7 +179,7 @@ def _answer(
     step.answer = data
     state.surface.append_answer(event.seq, data, calls)
     if data.finish is None:
-        return Phase.STOPPED
+        return _STOPPED
     turn.failures = ()
     reason = data.finish.reason
     if reason == "pause":
@@ -183,13 +187,13 @@ def _answer(
     elif reason == "length":
         turn.reason_so_far = "max-tokens"
     if not calls:
-        return Phase.ANSWERED
+        return _ANSWERED
     step.calls = {block.call: OpenCall(block, index) for index, block in enumerate(calls)}
     step.order = tuple(step.calls)
     step.is_cut = reason == "length"
     if not step.is_cut:
         turn.owed = "results"
-    return Phase.CALLING
+    return _CALLING
 
 
 def _attempt(state: State, event: Event, data: AssistantAttemptLogged, step: OpenStep) -> Phase:
@@ -199,10 +203,10 @@ def _attempt(state: State, event: Event, data: AssistantAttemptLogged, step: Ope
     step.admitted = False
     step.attempts += 1
     if data.cancelled or not data.sent:
-        return Phase.STOPPED
+        return _STOPPED
     if data.failure is not None:
         turn.failures = (*turn.failures, data.failure)
-    return Phase.FAILED
+    return _FAILED
 
 
 def _spend(turn: OpenTurn, usage: Usage) -> None:
@@ -244,7 +248,7 @@ def _result(
         _open_turn(state).owed = None
     message = ToolResultMessage(data.call, call.block.wire_id, data.content, data.is_error)
     state.surface.append(event.seq, message)
-    return Phase.CALLING if step.answered < len(step.order) else Phase.ANSWERED
+    return _CALLING if step.answered < len(step.order) else _ANSWERED
 
 
 def _nested_call(

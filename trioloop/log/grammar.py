@@ -43,6 +43,9 @@ from trioloop.messages import ToolCallBlock
 # Of the one data class it is listed under; what it gives is for the change of the same class
 Check: TypeAlias = Callable[[State, Event, Any], Any]
 
+_CALLING = Phase.CALLING  # by itself: Python 3.11 is slow to find an enum's member
+_ADMITTING = (Phase.SYSTEM, Phase.MESSAGES)
+
 
 def following(state: State, event: Event, kind: type[EventData]) -> tuple[Phase, ...]:
     """The phases that an event may lead to, by its place alone.
@@ -181,7 +184,7 @@ def _system(state: State, event: Event, data: SystemMessageLogged) -> None:
 
 
 def _user(state: State, event: Event, data: UserMessageLogged) -> None:
-    admitting = state.phase in (Phase.SYSTEM, Phase.MESSAGES)
+    admitting = state.phase in _ADMITTING
     if data.replaces is not None:
         if admitting:
             refuse(event, "section 4", "a message that joins the step", "one that replaces others")
@@ -310,7 +313,7 @@ def _result(state: State, event: Event, data: ToolResultLogged) -> tuple[OpenSte
     if data.replaces is not None:
         _rewrite(state, event, data)
         return None
-    if state.phase is not Phase.CALLING:
+    if state.phase is not _CALLING:
         refuse(event, "G4", "a result that rewrites an earlier one", f"one of {data.call!r}")
     step = _step(state)
     call = step.order[step.answered]
@@ -318,8 +321,7 @@ def _result(state: State, event: Event, data: ToolResultLogged) -> tuple[OpenSte
         refuse(event, "G4", f"the result of {call!r}", f"that of {data.call!r}")
     open_call = step.calls[call]
     if data.call_seq != open_call.call_seq:
-        expected = f"call_seq {open_call.call_seq}"
-        refuse(event, "T5", expected, f"call_seq {data.call_seq}")
+        refuse(event, "T5", f"call_seq {open_call.call_seq}", f"call_seq {data.call_seq}")
     if step.nested is not None and (open_calls := open_call.unanswered):
         refuse(event, "G4", f"the result of {open_calls[0]!r} first", f"that of {call!r}")
     return step, open_call

@@ -5,6 +5,9 @@ from trioloop.log.phases import Phase
 from trioloop.log.refusal import refuse
 from trioloop.log.state import State
 
+_CLAIMING = Phase.CLAIMING  # by itself: Python 3.11 is slow to find an enum's member
+_BOUNDARIES = (Phase.CLAIMING, Phase.PREPARING)
+
 
 def check_splice(state: State, event: Event, data: InboxSpliced) -> None:
     """Check one splice.
@@ -20,7 +23,7 @@ def check_splice(state: State, event: Event, data: InboxSpliced) -> None:
         refuse(event, "I2", "a change", "none")
     if data.removed and data.outcome is None:
         _claim(state, event, data, length)
-    elif state.phase == Phase.CLAIMING:
+    elif state.phase == _CLAIMING:
         refuse(event, "section 4", "the first claim of the turn", "another change of the inbox")
     else:
         if data.outcome is not None:
@@ -44,7 +47,7 @@ def check_fork(state: State, event: Event) -> None:
 
 def _claim(state: State, event: Event, data: InboxSpliced, length: int) -> None:
     turn = state.turn
-    if turn is None or state.phase not in (Phase.CLAIMING, Phase.PREPARING):
+    if turn is None or state.phase not in _BOUNDARIES:
         refuse(event, "section 4", "a claim at a step's boundary", f"one of {data.list}")
     if data.inserted:
         refuse(event, "I2", "a claim that only removes", f"{len(data.inserted)} inserted")
