@@ -134,3 +134,15 @@ def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr == "trioloop: the command line needs: pip install 'trioloop[cli]'\n"
+
+
+def test_without_its_extra_the_endpoint_says_how_to_get_it() -> None:
+    import subprocess
+    import sys
+
+    program = "import sys; sys.modules['trio_websocket'] = None; import trioloop.control"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last.endswith("the control endpoint needs: pip install 'trioloop[control]'")

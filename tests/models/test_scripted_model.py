@@ -146,3 +146,8 @@ async def test_preparing_and_streaming_pass_checkpoints() -> None:
 async def test_a_piece_of_another_type_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="entry 1 of the script holds 3"):
         await ask(ScriptedModel([[3]]))  # type: ignore[list-item]
+
+
+def test_a_failure_of_a_code_that_there_is_not_is_refused_where_it_is_written() -> None:
+    with pytest.raises(InvalidInputError, match="'AUTHENTICATION' is no model failure"):
+        Fail("AUTHENTICATION")

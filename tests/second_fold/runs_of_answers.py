@@ -62,7 +62,7 @@ async def retried_attempts(recording: Recording) -> None:
     """Attempts fail at once or half-way, and are tried again in their step."""
     script = [
         Fail("SERVER"),
-        [Reasoning("half"), Text("a thought"), Fail("CONNECTION")],
+        [Reasoning("half"), Text("a thought"), Fail("UNKNOWN")],
         Text("there"),
         Fail("RATE_LIMIT", retry_after=2, status=429),
         [ToolCall("nothing"), Fail("SERVER")],

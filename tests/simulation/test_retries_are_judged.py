@@ -20,7 +20,7 @@ Plugin: TypeAlias = Callable[..., AbstractAsyncContextManager[None]]
 
 FAILURES = (
     Fail("OVERLOADED"),
-    Fail("AUTHENTICATION"),
+    Fail("AUTH"),
     Fail("RATE_LIMIT", retry_after=1.5),
     *[Fail("TRANSPORT")] * 5,
 )

@@ -105,6 +105,9 @@ class Fail:
         retry_after: seconds that the provider asks to wait.
         status: the HTTP status.
         retryable: whether trying again may help; None: as is usual for the code.
+
+    Raises:
+        InvalidInputError: there is no such code.
     """
 
     code: str
@@ -112,6 +115,9 @@ class Fail:
     retry_after: float | None = None
     status: int | None = None
     retryable: bool | None = None
+
+    def __attrs_post_init__(self) -> None:
+        self.failure()  # refused where it is written, not in the middle of a turn
 
     def failure(self) -> ModelFailure:
         """The failure to raise."""
