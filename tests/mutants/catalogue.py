@@ -12,6 +12,7 @@ from tests.mutants.of_folds import FOLDS
 from tests.mutants.of_grammar import GRAMMAR
 from tests.mutants.of_homes import HOMES
 from tests.mutants.of_hooks import HOOKS
+from tests.mutants.of_policies import POLICIES
 from tests.mutants.of_pools import POOLS
 from tests.mutants.of_readers import READERS
 from tests.mutants.of_requests import REQUESTS
@@ -39,4 +40,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *BODIES,
     *HOMES,
     *COMPACTION,
+    *POLICIES,
 )

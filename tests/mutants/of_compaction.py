@@ -96,4 +96,20 @@ COMPACTION = (
         "",
         ("tests/log/test_tokens.py::test_a_count_of_what_was_replaced_since_is_worth_nothing",),
     ),
+    Mutant(
+        "a summary that its model was stopped in is taken",
+        "R6",
+        f"{_POLICIES}/compaction/summary.py",
+        "return None if not text or left_out or answer.message.calls else text",
+        "return text",
+        ("tests/plugins/test_compaction.py",),
+    ),
+    Mutant(
+        "what can't be summarised is tried again before each step",
+        "R6",
+        f"{_POLICIES}/compaction/events.py",
+        """            changed = {"gave_up": True}""",
+        """            changed = {}""",
+        ("tests/plugins/test_compaction.py",),
+    ),
 )

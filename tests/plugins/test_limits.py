@@ -6,15 +6,20 @@ from typing import Any
 
 import pytest
 import trio
+import trio.lowlevel
 from trio.testing import MockClock
 
+from tests.agent.listening import retrying
 from tests.agent.reading import admitted, ends, facts, pending, types
-from trioloop import Agent, InvalidInputError, MemoryStore, Request, Usage, tool
-from trioloop.events import ToolResultLogged
+from trioloop import Agent, Event, InvalidInputError, MemoryStore, Request, Usage, tool
+from trioloop.events import ToolResultLogged, TurnEnded
+from trioloop.hooks import CallRequest, Next, PrePolicy
+from trioloop.log.repair import repair
 from trioloop.messages import text_of
 from trioloop.models.scripted import Entry
 from trioloop.plugins import Budget, Price, limits, retry
 from trioloop.plugins.limits import LimitReached
+from trioloop.plugins.spending import accounts
 from trioloop.runtime.open import Plugin
 from trioloop.testing import (
     Answer,
@@ -44,6 +49,12 @@ def one(scope: str, budget: Budget) -> dict[str, Any]:
 def looking(request: Request) -> Entry:
     """A model that looks and looks."""
     return ToolCall("look")
+
+
+async def letting_through(call: CallRequest, next: Next[PrePolicy]) -> PrePolicy:
+    """A policy that takes a while."""
+    await trio.lowlevel.checkpoint()
+    return await next()
 
 
 def reached(agent: Agent) -> list[tuple[str, bool]]:
@@ -94,6 +105,50 @@ async def test_what_the_providers_count_is_what_is_spent() -> None:
         assert (spent.steps, spent.calls, spent.tokens) == (2, 1, 1100)
         assert spent.money == pytest.approx((400 * 2 + 600 * 1 + 100 * 10) / 1_000_000)
         assert spent == spending.turn(agent) == await spending.tree(agent)
+
+
+async def test_what_is_asked_aside_is_spent_too() -> None:
+    usage = Usage(input_tokens=1000, output_tokens=100)
+    model = ScriptedModel([Text("hi"), Answer([Text("aside")], usage=usage)])
+    async with (
+        open_test_runtime(model=model) as runtime,
+        limits(runtime, prices=PRICES) as spending,
+    ):
+        agent = await runtime.create_agent("a")
+        await agent.ask("go")
+        before = spending.session(agent)
+        await agent.aside("What was said?")
+        more = spending.session(agent) - before
+        assert (more.tokens, more.steps) == (1100, 0)
+        assert more.money == pytest.approx((1000 * 2 + 100 * 10) / 1_000_000)
+
+
+async def test_a_turn_and_its_retry_turns_have_one_budget(autojump_clock: MockClock) -> None:
+    model = ScriptedModel(lambda _: Fail("SERVER"))
+    plugin = partial(limits, turn=Budget(steps=3))
+    async with open_test_runtime(model=model, plugins=[plugin]) as runtime:
+        agent = await runtime.create_agent("a")
+        agent.hooks.request_error.add(retrying(fresh_turn=True))
+        settled = await agent.ask("go")
+        assert (settled.turns, settled.code) == ((1, 2, 3, 4), "TURN_STEPS_LIMIT")
+        assert len(model.requests) == 3
+        await agent.ask("again")
+        assert len(model.requests) == 6, "the next turn has a budget of its own"
+
+
+async def test_how_long_a_dead_process_lay_still_is_nobodys_time(
+    autojump_clock: MockClock,
+) -> None:
+    model = ScriptedModel([[Wait(2), ToolCall("look")], Text("done")])
+    async with open_test_runtime(model=model, tools=[look]) as runtime:
+        agent = await runtime.create_agent("a")
+        await agent.ask("go")
+    log = agent.session.events()
+    cut = next(at for at, one in enumerate(log) if one.type == "tool/result") + 1
+    behind = repair(log[:cut])
+    resumed = [Event(cut + at, log[-1].time + 10**9, fact) for at, fact in enumerate(behind)]
+    assert isinstance(behind[-1], TurnEnded)
+    assert accounts({})((*log[:cut], *resumed)).session.seconds == 2
 
 
 async def test_a_steer_at_the_limit_of_the_turn_has_a_turn_of_its_own() -> None:
@@ -196,11 +251,15 @@ async def test_a_last_step_has_time_of_its_own(autojump_clock: MockClock) -> Non
         assert (await (await runtime.create_agent("a")).ask("go")).text == "left"
 
 
-async def test_calls_beyond_the_limit_are_denied_within_a_batch() -> None:
+@pytest.mark.parametrize("judged", [False, True])
+async def test_calls_beyond_the_limit_are_denied_within_a_batch(judged: bool) -> None:
+    """Also where a policy judges each call behind its `tool/call`, which has been counted then."""
     model = ScriptedModel([[ToolCall("look")] * 5])
     plugin = partial(limits, turn=Budget(calls=3))
     async with open_test_runtime(model=model, tools=[look], plugins=[plugin]) as runtime:
         agent = await runtime.create_agent("a")
+        if judged:
+            agent.hooks.pre_execute.add(letting_through)
         await agent.ask("go")
         codes = [result.code for result in facts(agent, ToolResultLogged)]
         assert codes == [None, None, None, "TOOL_DENIED", "TOOL_DENIED"]

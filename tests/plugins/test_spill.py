@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trioloop import (
@@ -113,6 +113,15 @@ async def test_preview_and_locator_are_within_the_limit_of_the_tool(bytes_max: i
         result = await model.call(runtime, "give")
         assert size(result.content) <= bytes_max
         assert await runtime.read_kept(locator_in(result)) == ("€" * 200_000).encode()
+
+
+async def test_what_is_too_long_in_bytes_alone_is_kept_too() -> None:
+    model = Caller()
+    tools = [giving("€" * 150, result_bytes_max=256)]
+    async with open_test_runtime(model=model, tools=tools, plugins=[spill]) as runtime:
+        result = await model.call(runtime, "give")
+        assert size(result.content) <= 256
+        assert await runtime.read_kept(locator_in(result)) == ("€" * 150).encode()
 
 
 @pytest.mark.parametrize("count", [20_000, 300_000])
@@ -236,6 +245,8 @@ async def test_what_was_kept_is_there_when_the_log_is(tmp_path: Path) -> None:
         await again.aclose()
 
 
+@example("aé€😀" * 60, 3)
+@example("a" + "😀" * 150, 3)
 @given(st.text(max_size=600), st.integers(0, 2_000))
 def test_slices_never_split_a_character(text: str, start: int) -> None:
     async def main() -> None:

@@ -78,6 +78,7 @@ async def test_a_child_that_fails_concerns_its_call_alone() -> None:
         assert (await agent.ask("go")).text == "done"
         results = facts(agent, ToolResultLogged)
         assert [one.code for one in results] == [None, "SUBAGENT_FAILED", None]
+        assert [one.is_error for one in results] == [False, True, False]
         told = text_of(results[1].content)
         assert "was stopped by an error (AUTH): the key is wrong" in told
         assert "Traceback" not in told
