@@ -243,7 +243,7 @@ FOLDS = (
         "empty answers are shown again",
         "E3",
         "trioloop/log/surface.py",
-        "        if not _is_shown(data):\n            return\n",
+        "        if not (calls or _is_shown(data)):\n            return\n",
         "",
         ("tests/log/test_surface.py::test_an_answer_without_content_stays_out_of_the_history",),
     ),
