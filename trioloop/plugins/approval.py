@@ -27,6 +27,7 @@ from trioloop import (
     events,
 )
 from trioloop.hooks import Registration
+from trioloop.plugins.options import positive_or_none
 
 Outcome: TypeAlias = Literal["answered", "expired", "withdrawn", "void"]
 Remember: TypeAlias = Literal["turn", "session"]
@@ -132,6 +133,9 @@ class Approvals:
     Args:
         timeout_s: how long a question waits before it counts as a no; None: for ever.
         clock: Unix milliseconds.
+
+    Raises:
+        InvalidInputError: `timeout_s` is no time.
     """
 
     def __init__(
@@ -140,8 +144,9 @@ class Approvals:
         timeout_s: float | None = 300,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        if timeout_s is not None and not timeout_s > 0:
-            raise InvalidInputError(f"timeout_s must be greater than 0, not {timeout_s!r}")
+        positive_or_none("timeout_s", timeout_s)
+        if timeout_s == math.inf:
+            raise InvalidInputError("timeout_s must be finite, not inf: None waits for ever")
         self._timeout_s = timeout_s
         self._clock = clock
         self._open: dict[str, OpenApproval] = {}

@@ -21,6 +21,7 @@ from trioloop.plugins.approval import (
     ApprovalsForgotten,
     void,
 )
+from trioloop.plugins.options import field, function_or_none, instance, text
 
 Arguments: TypeAlias = dict[str, object]
 _PLAIN_CHARACTERS = 200  # of arguments that stand in a subject as they are; longer ones are hashed
@@ -33,7 +34,10 @@ def _is_answer(_: object, field: "attrs.Attribute[Any]", value: object) -> None:
 
 def _are_effects(_: object, field: "attrs.Attribute[Any]", value: Collection[str] | None) -> None:
     known = ("read-only", "idempotent", "once")
-    if value is not None and (isinstance(value, str) or not all(one in known for one in value)):
+    if value is None:
+        return
+    listed = isinstance(value, Collection) and not isinstance(value, str)
+    if not listed or not all(one in known for one in value):
         words = f"must be some of {', '.join(known)}, as in effects=('once',), not {value!r}"
         raise InvalidInputError(f"{field.name} {words}")
 
@@ -53,15 +57,20 @@ class Rule:
             value; None: all of them.
 
     Raises:
-        InvalidInputError: there is no such answer, or there are no such effects.
+        InvalidInputError: there is no such answer, there are no such effects, or something else
+            isn't what it must be.
     """
 
-    tool: str = "*"
+    tool: str = attrs.field(default="*", validator=field(text))
     effects: Collection[str] | None = attrs.field(default=None, validator=_are_effects)
-    when: Callable[[Arguments], bool] | None = None
+    when: Callable[[Arguments], bool] | None = attrs.field(
+        default=None, validator=field(function_or_none)
+    )
     answer: Literal["ask", "allow", "deny"] = attrs.field(default="ask", validator=_is_answer)
-    question: str = "May {tool} run with {arguments}?"
-    alike: Callable[[Arguments], object] | None = None
+    question: str = attrs.field(default="May {tool} run with {arguments}?", validator=field(text))
+    alike: Callable[[Arguments], object] | None = attrs.field(
+        default=None, validator=field(function_or_none)
+    )
 
     def matches(self, call: CallRequest, arguments: Arguments) -> bool:
         """Whether it is about a call."""
@@ -149,7 +158,14 @@ async def approval(
         rules: in order; left out, all calls that aren't read-only are asked about.
         approvals: where questions are asked; None: by the approver that the runtime was opened
             with. One that isn't `Approvals` is asked each time.
+
+    Raises:
+        InvalidInputError: one of the rules is none, or `approvals` isn't `Approvals`.
     """
+    if approvals is not None:
+        instance("approvals", approvals, of=Approvals)
+    for rule in rules:
+        instance("a rule", rule, of=Rule)
     judge = _Judge(rules or (EFFECTS,), approvals or _approvals_of(over))
 
     def void_what_is_open(name: SessionId) -> None:

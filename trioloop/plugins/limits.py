@@ -4,7 +4,7 @@ A limit is looked at before each step. Where it has been reached, the step is re
 code, such as `TURN_STEPS_LIMIT`, or is the last one, to hand over. What counts is in `spending`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from typing import Literal, TypeAlias
 
@@ -34,6 +34,7 @@ from trioloop.hooks import (
     Reject,
     RequestProposal,
 )
+from trioloop.plugins.options import from_0, instance
 from trioloop.plugins.spending import (
     HAND_OVER,
     Account,
@@ -150,12 +151,17 @@ async def limits(
         hand_over_s: seconds that it has where it is time that is over.
 
     Raises:
-        InvalidInputError: money is limited without prices, or a tree over one agent.
+        InvalidInputError: money is limited without prices, or a tree over one agent, or an option
+            can't be used.
     """
     given: dict[Scope, Budget | None] = {"turn": turn, "session": session, "tree": tree}
     chosen: dict[Scope, Budget] = {
         scope: budget for scope, budget in given.items() if budget is not None
     }
+    for scope, budget in chosen.items():
+        instance(scope, budget, of=Budget)
+    _check_prices(prices)
+    from_0("hand_over_s", hand_over_s)
     limited = any(budget.money is not None for budget in chosen.values())
     if limited and not prices:
         raise InvalidInputError("money is limited: give prices= for the models that are asked")
@@ -180,6 +186,15 @@ async def limits(
         stack.enter_context(over.on("disposed", lambda one: spending.forget(one.agent)))
         stack.callback(spending.close)
         yield spending
+
+
+def _check_prices(prices: Prices | None) -> None:
+    if prices is None:
+        return
+    if not isinstance(prices, Mapping):
+        raise InvalidInputError(f"prices must be a dict of names and Price(...), not {prices!r}")
+    for model, price in prices.items():
+        instance(f"the price of {model!r}", price, of=Price)
 
 
 class Spending:

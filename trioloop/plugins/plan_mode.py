@@ -28,6 +28,7 @@ from trioloop import (
     tool,
 )
 from trioloop.hooks import Allow, Ask, CallRequest, Deny, Next, PrePolicy, Registration
+from trioloop.plugins.options import text
 
 GUIDANCE = """\
 # Plan mode
@@ -101,18 +102,20 @@ async def plan_mode(
         holds_effects: deny every call, but of that tool, that isn't read-only while it is on.
 
     Raises:
-        InvalidInputError: there is one over that runtime, or that agent, already.
+        InvalidInputError: there is one over that runtime, or that agent, already; or the guidance
+            is no text.
     """
+    text("guidance", guidance)
     mode = PlanMode(
         over, guidance.replace("{tool}", tool_name), tool_name, holds_effects=holds_effects
     )
     with ExitStack() as stack:
+        stack.callback(mode.close)
         stack.enter_context(over.prompt.section("plan-mode", mode.section, order=order))
         stack.enter_context(over.tools.register(mode.exit_tool(), when=mode.declares))
         stack.enter_context(over.hooks.pre_execute.add(mode.before_call))
         stack.enter_context(over.on("created", lambda one: mode.watch(one.agent)))
         stack.enter_context(over.on("disposed", lambda one: mode.forget(one.agent)))
-        stack.callback(mode.close)
         yield mode
 
 

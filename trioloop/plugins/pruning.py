@@ -14,7 +14,6 @@ import trio
 from trioloop import (
     ByteEstimator,
     EventData,
-    InvalidInputError,
     Runtime,
     SessionHandle,
     TextBlock,
@@ -25,6 +24,7 @@ from trioloop import (
     messages,
 )
 from trioloop.hooks import AttemptFailed, Compact, Decision, Next, PreStep, Retry
+from trioloop.plugins.options import part_of_window, positive_or_none, whole
 
 CHARS_LEAST = 100
 
@@ -92,11 +92,10 @@ async def pruning(
     Raises:
         InvalidInputError: an option can't be used.
     """
-    _check(at=at, keep=keep, gain=gain)
-    if result_chars_max < CHARS_LEAST:
-        raise InvalidInputError(
-            f"result_chars_max must be {CHARS_LEAST} or more, not {result_chars_max!r}"
-        )
+    positive_or_none("window_tokens", window_tokens)
+    for name, part in (("at", at), ("keep", keep), ("gain", gain)):
+        part_of_window(name, part)
+    whole("result_chars_max", result_chars_max, least=CHARS_LEAST)
     policy = _Policy(window_tokens, at, keep, gain, result_chars_max, estimator)
 
     async def before_step(step: PreStep, next: Next[Decision]) -> Decision:
@@ -121,12 +120,6 @@ async def pruning(
         runtime.hooks.compact.add(when_asked),
     ):
         yield
-
-
-def _check(**parts: float) -> None:
-    for name, part in parts.items():
-        if not 0 <= part <= 1:
-            raise InvalidInputError(f"{name} must be a part of the window, 0 to 1, not {part!r}")
 
 
 def _window(session: SessionHandle, policy: _Policy) -> int | None:

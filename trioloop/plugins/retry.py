@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 from trioloop import Runtime
 from trioloop.hooks import AttemptFailed, Next, Retry, RetryPolicy
+from trioloop.plugins.options import function, instance
 
 
 @asynccontextmanager
@@ -27,7 +28,13 @@ async def retry(
         runtime: for all its agents.
         policy: how often and how patiently; None: as the failed model's own policy says.
         random: draws the jitter, from 0 to 1; a seeded one makes runs repeatable.
+
+    Raises:
+        InvalidInputError: `policy` is none, or `random` is no function.
     """
+    function("random", random)
+    if policy is not None:
+        instance("policy", policy, of=RetryPolicy)
 
     async def answer(attempt: AttemptFailed, next: Next[Retry | None]) -> Retry | None:
         decided = await next()

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from trioloop import Event, EventData, Fold, InvalidInputError, Usage, events
+from trioloop import Event, EventData, Fold, Usage, events
+from trioloop.plugins.options import field, from_0, from_0_or_none, positive_or_none
 
 Answered: TypeAlias = (
     events.AssistantMessageLogged | events.AssistantAttemptLogged | events.AsideEnded
@@ -20,11 +21,8 @@ HAND_OVER = "limits/"
 _WHAT: tuple[What, ...] = ("steps", "calls", "tokens", "money", "seconds")
 
 
-def _is_limit(_: object, field: "attrs.Attribute[Any]", value: float | None) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise InvalidInputError(f"{field.name} must be a number greater than 0, not {value!r}")
+_is_limit = field(positive_or_none)
+_is_price = field(from_0)
 
 
 @attrs.frozen(kw_only=True)
@@ -64,11 +62,14 @@ class Price:
         input: of the prompt.
         output: of the answer, reasoning included.
         cached_input: of what the provider had cached of the prompt; None: as `input`.
+
+    Raises:
+        InvalidInputError: one of them is no price.
     """
 
-    input: float
-    output: float
-    cached_input: float | None = None
+    input: float = attrs.field(validator=_is_price)
+    output: float = attrs.field(validator=_is_price)
+    cached_input: float | None = attrs.field(default=None, validator=field(from_0_or_none))
 
     def of(self, usage: Usage) -> float:
         """The price of some tokens; what the provider didn't tell costs nothing."""

@@ -11,6 +11,7 @@ import attrs
 
 from trioloop import Runtime, TextBlock, Tool, ToolOutcome, TrioloopError, tool
 from trioloop.hooks import Accept, Next, PostExecution, PostPolicy, Replace
+from trioloop.plugins.options import function
 
 _log = logging.getLogger("trioloop.plugins")
 
@@ -35,7 +36,11 @@ async def spill(
         runtime: for all its agents.
         name: of the tool that reads on.
         only: whether the results of a tool, by its name, are kept.
+
+    Raises:
+        InvalidInputError: `only` is no function, or no tool can have that name.
     """
+    function("only", only)
 
     async def keep(done: PostExecution, next: Next[PostPolicy]) -> PostPolicy:
         answer = await next()

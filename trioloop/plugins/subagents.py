@@ -32,6 +32,15 @@ from trioloop import (
     messages,
     tool,
 )
+from trioloop.plugins.options import (
+    field,
+    instance,
+    positive_or_none,
+    text,
+    text_or_none,
+    tools,
+    whole,
+)
 
 DESCRIPTION = """\
 Give a task to another agent, and wait for its answer. It knows nothing but what the task tells it.
@@ -49,14 +58,17 @@ class Delegate:
         tools: of the child alone, beside the runtime's.
         config: the settings of its requests; None: the model and settings of its parent's last.
         timeout_s: seconds that a task may take; None: as long as it takes.
+
+    Raises:
+        InvalidInputError: one of them isn't what it must be.
     """
 
     name: str = "delegate"
-    description: str = DESCRIPTION
-    system: str | None = None
-    tools: Sequence[Tool] = ()
+    description: str = attrs.field(default=DESCRIPTION, validator=field(text))
+    system: str | None = attrs.field(default=None, validator=field(text_or_none))
+    tools: Sequence[Tool] = attrs.field(default=(), validator=field(tools))
     config: CallConfig | None = None
-    timeout_s: float | None = None
+    timeout_s: float | None = attrs.field(default=None, validator=field(positive_or_none))
 
 
 @event("subagents/opened", ignorable=True)
@@ -126,10 +138,11 @@ async def subagents(
             none of these tools.
 
     Raises:
-        InvalidInputError: `depth_max` isn't 1 or more.
+        InvalidInputError: `depth_max` isn't 1 or more, or a kind of child is none.
     """
-    if depth_max < 1:
-        raise InvalidInputError(f"depth_max must be 1 or more, not {depth_max!r}")
+    whole("depth_max", depth_max, least=1)
+    for delegate in delegates:
+        instance("a kind of child", delegate, of=Delegate)
     with ExitStack() as stack:
         for delegate in delegates or (Delegate(),):
             made = _tool(runtime, delegate)

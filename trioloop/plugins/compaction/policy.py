@@ -9,7 +9,6 @@ import trio
 from trioloop import (
     AgentHandle,
     ByteEstimator,
-    InvalidInputError,
     Runtime,
     StoreError,
     TokenEstimator,
@@ -18,6 +17,7 @@ from trioloop.hooks import AttemptFailed, Compact, Decision, Enter, Next, PreSte
 from trioloop.plugins.compaction.compacting import Policy, compact
 from trioloop.plugins.compaction.events import Why, compaction_state
 from trioloop.plugins.compaction.summary import INSTRUCTIONS
+from trioloop.plugins.options import part_of_window, positive_or_none, text, whole
 
 _log = logging.getLogger("trioloop.plugins")
 
@@ -57,7 +57,11 @@ async def compaction(
     Raises:
         InvalidInputError: an option can't be used.
     """
-    _check(at, keep, recoveries_max)
+    positive_or_none("window_tokens", window_tokens)
+    part_of_window("at", at)
+    part_of_window("keep", keep)
+    whole("recoveries_max", recoveries_max, least=0)
+    text("instructions", instructions)
     policy = Policy(window_tokens, at, keep, recoveries_max, instructions, estimator)
 
     async def before_step(step: PreStep, next: Next[Decision]) -> Decision:
@@ -89,14 +93,6 @@ async def compaction(
         runtime.hooks.compact.add(when_asked),
     ):
         yield
-
-
-def _check(at: float, keep: float, recoveries_max: int) -> None:
-    for name, part in (("at", at), ("keep", keep)):
-        if not 0 <= part <= 1:
-            raise InvalidInputError(f"{name} must be a part of the window, 0 to 1, not {part!r}")
-    if recoveries_max < 0:
-        raise InvalidInputError(f"recoveries_max must be 0 or more, not {recoveries_max!r}")
 
 
 def _may_recover(failed: AttemptFailed, policy: Policy) -> bool:
