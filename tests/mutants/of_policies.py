@@ -51,8 +51,8 @@ POLICIES = (
         "a child that goes on is a second child",
         "G9",
         f"{_POLICIES}/trees.py",
-        "        if child.name not in self.children:\n",
-        "        if True:\n",
+        "        if child.name not in self.children and not",
+        "        if not",
         (f"{_TESTS}/test_subagents.py::test_a_child_that_goes_on_is_counted_once",),
     ),
     Mutant(

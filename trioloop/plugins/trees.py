@@ -50,11 +50,18 @@ class _Branch:
             parent.grow(more)
 
     def adopt(self, child: "_Branch") -> None:
-        """Count a child, and all that it has spent."""
-        if child.name not in self.children:
+        """Count a child, and all that it has spent; not where it is this one's own ancestor.
+
+        No runtime writes such a log, but a foreign one may say so.
+        """
+        if child.name not in self.children and not self.descends_from(child):
             self.children[child.name] = child
             child.parents.append(self)
             self.grow(child.whole)
+
+    def descends_from(self, other: "_Branch") -> bool:
+        """Whether the other is this one, or what it was delegated from."""
+        return self is other or any(parent.descends_from(other) for parent in self.parents)
 
 
 class Tree:
@@ -89,14 +96,11 @@ class Tree:
 
         A checkpoint where the log of a child is read.
         """
-        live = self._runtime.agents
         self._count_changes()
         while self._unread:
             await self._read(next(iter(self._unread)))
             self._count_changes()
-        root = agent.session
-        while (parent := _parent(root)) is not None and parent in live:
-            root = live[parent].session
+        root = self._root(agent.session)
         account = root.folded(self._fold).at(root.state.time)
         return attrs.evolve(self._branch(root.name).whole, seconds=account.session.seconds)
 
@@ -116,6 +120,14 @@ class Tree:
             registration.close()
 
     # Counting
+
+    def _root(self, session: SessionHandle) -> SessionHandle:
+        """The live session that all was delegated from; where logs name each other, one of them."""
+        live, passed = self._runtime.agents, {session.name}
+        while (parent := live.get(_parent(session))) is not None and parent.name not in passed:
+            passed.add(parent.name)
+            session = parent.session
+        return session
 
     def _branch(self, name: str) -> _Branch:
         return self._branches.setdefault(name, _Branch(name))
@@ -171,8 +183,9 @@ class Tree:
                 self._drop(child)
 
 
-def _parent(session: SessionHandle) -> SessionId | None:
+def _parent(session: SessionHandle) -> SessionId:
+    """The session that delegated to it; "", which none is called: nobody has."""
     opened = session.state.session
-    if opened is None or opened.parent is None or opened.fork_seq is not None:
-        return None
-    return SessionId(opened.parent)
+    if opened is None or opened.fork_seq is not None:
+        return SessionId("")
+    return SessionId(opened.parent or "")
