@@ -24,6 +24,7 @@ from trioloop.messages import (
 )
 from trioloop.models.anthropic_request import AnthropicEncoder
 from trioloop.models.chat_request import ChatEncoder
+from trioloop.models.request_body import RequestBody
 from trioloop.models.responses_request import ResponsesEncoder
 from trioloop.models.sent_calls import ANY_IDS
 from trioloop.models.services import Dialect
@@ -33,7 +34,7 @@ TURNS = (20, 200, 2000)
 REPEAT = 20
 WORDS = "The temperature of a city in the south of France, asked for in passing. " * 4
 
-Encode = Callable[[Request], bytes]
+Encode = Callable[[Request], RequestBody]
 
 
 def encoders() -> dict[str, Encode]:
@@ -79,7 +80,7 @@ class _Conversation:
         self._encode = encode
         self._turns = turns
         self._history = History.of([message for turn in range(turns) for message in _turn(turn)])
-        self.body = encode(_request(self._history))
+        self.body = bytes(encode(_request(self._history)))
 
     async def go_on(self) -> None:
         """Encode the request after one more turn."""

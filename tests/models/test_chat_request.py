@@ -39,7 +39,7 @@ def encoder(dialect: Dialect | None = None, *, images: bool = False) -> ChatEnco
 
 
 def body(request: Request, encoder_: ChatEncoder | None = None) -> dict[str, Any]:
-    decoded = json.loads((encoder_ or encoder()).body(request))
+    decoded = json.loads(bytes((encoder_ or encoder()).body(request)))
     assert isinstance(decoded, dict)
     return decoded
 
@@ -255,8 +255,8 @@ def test_an_earlier_view_of_a_history_stays_as_it_was() -> None:
     one = encoder()
     whole = History.of([user_message("a"), user_message("b")])
     request = make_request(user_message("x"))
-    later = msgspec.json.decode(one.body(_with(request, whole)))
-    earlier = msgspec.json.decode(one.body(_with(request, History(whole.source, 1))))
+    later = msgspec.json.decode(bytes(one.body(_with(request, whole))))
+    earlier = msgspec.json.decode(bytes(one.body(_with(request, History(whole.source, 1)))))
     assert [len(found["messages"]) for found in (later, earlier)] == [2, 1]
 
 

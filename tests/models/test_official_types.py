@@ -69,7 +69,7 @@ def encoded(api: str, config: CallConfig) -> dict[str, Any]:
         )
     else:
         encoder = ChatEncoder(provider, SERVICES[provider].dialect, images=True)
-    body = json.loads(encoder.body(mixed_request(config)))
+    body = json.loads(bytes(encoder.body(mixed_request(config))))
     assert isinstance(body, dict)
     return body
 

@@ -37,7 +37,7 @@ def sent(recording: Recording, replay_key: str = "p") -> list[dict[str, Any]]:
             replay_key, images=True, call_ids=MIDDLE_IDS, prompt_cache_key=False,
             encrypted_reasoning=True,
         )  # fmt: skip
-    body = json.loads(encoder.body(request))
+    body = json.loads(bytes(encoder.body(request)))
     found: list[dict[str, Any]] = body["messages" if "messages" in body else "input"]
     return found
 
@@ -90,4 +90,4 @@ def test_reasoning_that_led_to_nothing_stays_here() -> None:
     encoder = ResponsesEncoder(
         "p", images=True, call_ids=MIDDLE_IDS, prompt_cache_key=False, encrypted_reasoning=True
     )
-    assert json.loads(encoder.body(make_request(alone)))["input"] == []
+    assert json.loads(bytes(encoder.body(make_request(alone))))["input"] == []

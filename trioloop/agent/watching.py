@@ -127,7 +127,7 @@ class Notifications:
 
     def send_frames(self, agent: SessionId, frames: list[Frame], start: int) -> None:
         """Tell of an attempt's frames from `start` on; the list goes on growing."""
-        if self._wider is not None:
+        if self._wider is not None and self._wider.heard:
             self._wider.send_frames(agent, frames, start)
         if self._listeners:
             self._tell(_Stretch(agent, frames, start, len(frames)).chunks(start))
@@ -240,9 +240,9 @@ class Watch(AsyncIterator[Notification]):
             if not isinstance(item, _Stretch):
                 self._place += 1
                 return item
-            chunks = self._chunks(item)
-            if chunks is not None:
-                return chunks
+            start, self._frame = max(self._frame, item.start), item.end
+            if start < item.end:
+                return item.chunks(start)
             if offset == len(ring) - 1:  # the last stretch may still grow
                 return None
             self._place += 1
@@ -254,10 +254,3 @@ class Watch(AsyncIterator[Notification]):
         self._place = self._source._first
         self._frame = 0
         return Lagged(missed)
-
-    def _chunks(self, stretch: _Stretch) -> StreamChunks | None:
-        start = max(self._frame, stretch.start)
-        if start >= stretch.end:
-            return None
-        self._frame = stretch.end
-        return stretch.chunks(start)

@@ -11,6 +11,7 @@ from trioloop.models.anthropic_request import AnthropicEncoder
 from trioloop.models.anthropic_stream import AnthropicReader
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
 from trioloop.models.http_model import HttpModel, Settings
+from trioloop.models.request_body import RequestBody
 from trioloop.models.services import SERVICES, Service, key_of, provider_at, service_at
 from trioloop.models.transport import HttpTransport, Transport
 from trioloop.ports import Capabilities, RetryPolicy
@@ -106,7 +107,7 @@ class Anthropic(HttpModel):
     def _replay_key(self) -> str:
         return f"{self.provider}/messages"
 
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: Request) -> RequestBody:
         return self._encoder.body(request)
 
     def _reader(self, reading: Reading) -> AnswerReader:

@@ -27,6 +27,7 @@ from trioloop.messages import (
 )
 from trioloop.models.encoded_history import Encode, EncodedHistory
 from trioloop.models.reading import Object
+from trioloop.models.request_body import RequestBody
 from trioloop.models.request_settings import EncodedTools, known, own_members, with_extra
 from trioloop.models.sent_calls import PLAIN_IDS, arguments_json
 from trioloop.models.shown_images import instead_of
@@ -56,17 +57,18 @@ class AnthropicEncoder:
         self._history = EncodedHistory(self._begin, _NEXT_TURN)
         self._tools = EncodedTools(_declaration)
 
-    def body(self, request: Request) -> bytes:
+    def body(self, request: Request) -> RequestBody:
         """The body of a request.
 
         Raises:
             ModelFailure: INVALID_REQUEST, the settings can't be sent.
         """
         settings = msgspec.json.encode(self._settings(request))
-        turns = self._history.joined(request.history)
-        end = b"]}]" if turns else b"]"
+        turns = self._history.of(request.history)
         start = settings.removesuffix(b"}") + b',"messages":['
-        return b"".join((start, turns, end, self._tools.member(request.tools), b"}"))
+        closed = b"]}]" if turns else b"]"
+        end = b"%b%b%b}" % (turns.tail, closed, self._tools.member(request.tools))
+        return RequestBody.of(start, turns.blocks, end)
 
     def _settings(self, request: Request) -> Object:
         config = request.config

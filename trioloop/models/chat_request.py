@@ -25,6 +25,7 @@ from trioloop.messages import (
 )
 from trioloop.models.encoded_history import EncodedHistory
 from trioloop.models.reading import Object
+from trioloop.models.request_body import RequestBody
 from trioloop.models.request_settings import (
     EncodedTools,
     answer_format,
@@ -56,7 +57,7 @@ class ChatEncoder:
         self._history = EncodedHistory(lambda: self._piece)
         self._tools = EncodedTools(_declaration)
 
-    def body(self, request: Request) -> bytes:
+    def body(self, request: Request) -> RequestBody:
         """The body of a request.
 
         Raises:
@@ -64,13 +65,14 @@ class ChatEncoder:
         """
         settings = msgspec.json.encode(self._settings(request))
         heads = "\n\n".join(head.text for head in request.system)
-        messages = self._history.joined(request.history)
+        messages = self._history.of(request.history)
         start = settings.removesuffix(b"}") + b',"messages":['
         if heads:
             start += msgspec.json.encode({"role": "system", "content": heads}) + (
                 b"," if messages else b""
             )
-        return b"".join((start, messages, b"]", self._tools.member(request.tools), b"}"))
+        end = b"%b]%b}" % (messages.tail, self._tools.member(request.tools))
+        return RequestBody.of(start, messages.blocks, end)
 
     def _piece(self, message: Message) -> bytes:
         """A message's JSON behind a comma."""

@@ -1,8 +1,8 @@
-"""Keeps the encoded bytes of messages, so that a request's body is copied, not encoded again.
+"""Keeps the encoded bytes of messages, so that a request's body isn't encoded again.
 
 A history only grows, or is replaced by another; what is kept goes when its history does. The bytes
-of all messages lie behind one another: to gather thousands of pieces anew for each request would
-cost more than the rest of a step.
+lie in blocks that are never touched again once they are full: a request takes them as they are, and
+copies the last, unfinished one alone, so that it costs the same in a long history.
 """
 
 from collections.abc import Callable
@@ -14,21 +14,52 @@ import attrs
 from trioloop.log.history import History, Source
 from trioloop.messages import Message
 
+_BLOCK_BYTES = 65_536  # about what a connection sends at once
+
 Encode: TypeAlias = Callable[[Message], bytes]
+
+
+@attrs.frozen
+class EncodedMessages:
+    """The bytes of some messages.
+
+    Attributes:
+        blocks: the long ones, in order.
+        tail: those behind them.
+    """
+
+    blocks: tuple[bytes, ...] = ()
+    tail: bytes = b""
+
+    def __bool__(self) -> bool:
+        return bool(self.blocks or self.tail)
 
 
 @attrs.define(eq=False)
 class _Known:
-    """What is encoded of one history: the bytes, and where each message's end."""
+    """What is encoded of one history: full blocks, the bytes behind, and where messages end."""
 
     encode: Encode
-    joined: bytearray = attrs.field(factory=bytearray)
+    blocks: list[bytes] = attrs.field(factory=list)
+    tail: bytearray = attrs.field(factory=bytearray)
     ends: list[int] = attrs.field(factory=list)
 
     def add(self, message: Message, separator: bytes) -> None:
         piece = self.encode(message)
-        self.joined += piece if self.joined else piece.removeprefix(separator)
-        self.ends.append(len(self.joined))
+        before = self.ends[-1] if self.ends else 0
+        own = piece if before else piece.removeprefix(separator)
+        self.tail += own
+        self.ends.append(before + len(own))
+        if len(self.tail) >= _BLOCK_BYTES:
+            self.blocks.append(bytes(self.tail))
+            self.tail = bytearray()
+
+    def first(self, messages: int) -> EncodedMessages:
+        """The bytes of the first messages, at least one."""
+        if messages == len(self.ends):
+            return EncodedMessages(tuple(self.blocks), bytes(self.tail))
+        whole = b"".join((*self.blocks, self.tail))
+        return EncodedMessages(tail=whole[: self.ends[messages - 1]])
 
 
 class EncodedHistory:
@@ -45,13 +76,11 @@ class EncodedHistory:
         self._separator = separator
         self._known: WeakKeyDictionary[Source, _Known] = WeakKeyDictionary()
 
-    def joined(self, history: History) -> bytes | bytearray:
-        """The bytes of a history's messages, not to be changed; new messages are encoded now."""
+    def of(self, history: History) -> EncodedMessages:
+        """The bytes of a history's messages; new messages are encoded now."""
         known = self._known.get(history.source)
         if known is None:
             known = self._known[history.source] = _Known(self._begin())
         for message in history[len(known.ends) :]:
             known.add(message, self._separator)
-        if len(history) == len(known.ends):
-            return known.joined
-        return known.joined[: known.ends[len(history) - 1]] if len(history) else b""
+        return known.first(len(history)) if len(history) else EncodedMessages()

@@ -22,6 +22,7 @@ from trioloop.log.rebuild import Request
 from trioloop.messages import Json
 from trioloop.models.answer_reader import AnswerReader, Reading
 from trioloop.models.failures import failure_of_reply, request_id_of
+from trioloop.models.request_body import RequestBody
 from trioloop.models.transport import Reply, Transport
 from trioloop.ports import Capabilities, RetryPolicy
 
@@ -130,7 +131,7 @@ class HttpModel(ABC):
         return self.provider
 
     @abstractmethod
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: Request) -> RequestBody:
         """The body of a request."""
 
     @abstractmethod

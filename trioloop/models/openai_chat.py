@@ -10,6 +10,7 @@ from trioloop.models.chat_request import ChatEncoder
 from trioloop.models.chat_stream import ChatReader
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
 from trioloop.models.http_model import HttpModel, Settings
+from trioloop.models.request_body import RequestBody
 from trioloop.models.services import SERVICES, Dialect, key_of, provider_at, service_at
 from trioloop.models.transport import HttpTransport, Transport
 from trioloop.ports import Capabilities, RetryPolicy
@@ -86,7 +87,7 @@ class OpenAIChat(HttpModel):
     def _path(self) -> str:
         return "/chat/completions"
 
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: Request) -> RequestBody:
         return self._encoder.body(request)
 
     def _reader(self, reading: Reading) -> AnswerReader:

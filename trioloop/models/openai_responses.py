@@ -8,6 +8,7 @@ from trioloop.models.address import checked_host
 from trioloop.models.answer_reader import AnswerReader, Reading
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
 from trioloop.models.http_model import HttpModel, Settings
+from trioloop.models.request_body import RequestBody
 from trioloop.models.responses_request import ResponsesEncoder
 from trioloop.models.responses_stream import ResponsesReader
 from trioloop.models.sent_calls import ANY_IDS, MIDDLE_IDS
@@ -95,7 +96,7 @@ class OpenAIResponses(HttpModel):
     def _replay_key(self) -> str:
         return f"{self.provider}/responses"
 
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: Request) -> RequestBody:
         return self._encoder.body(request)
 
     def _reader(self, reading: Reading) -> AnswerReader:

@@ -27,6 +27,7 @@ from trioloop.messages import (
 )
 from trioloop.models.encoded_history import EncodedHistory
 from trioloop.models.reading import Object
+from trioloop.models.request_body import RequestBody
 from trioloop.models.request_settings import (
     EncodedTools,
     answer_format,
@@ -69,16 +70,17 @@ class ResponsesEncoder:
         self._history = EncodedHistory(lambda: self._piece)
         self._tools = EncodedTools(_declaration)
 
-    def body(self, request: Request) -> bytes:
+    def body(self, request: Request) -> RequestBody:
         """The body of a request.
 
         Raises:
             ModelFailure: INVALID_REQUEST, the settings can't be sent.
         """
         settings = msgspec.json.encode(self._settings(request))
-        items = self._history.joined(request.history)
+        items = self._history.of(request.history)
         start = settings.removesuffix(b"}") + b',"input":['
-        return b"".join((start, items, b"]", self._tools.member(request.tools), b"}"))
+        end = b"%b]%b}" % (items.tail, self._tools.member(request.tools))
+        return RequestBody.of(start, items.blocks, end)
 
     def _settings(self, request: Request) -> Object:
         config = request.config
@@ -102,7 +104,7 @@ class ResponsesEncoder:
         return with_extra(settings, config, _OWN_MEMBERS)
 
     def _piece(self, message: Message) -> bytes:
-        """A message's items, each behind a comma, so that a body is joined in one go."""
+        """A message's items, each behind a comma."""
         return b"".join(b"," + msgspec.json.encode(item) for item in self._items(message))
 
     def _items(self, message: Message) -> Iterator[Object | Raw]:

@@ -19,6 +19,7 @@ import trio
 from trioloop.errors import ModelFailure
 from trioloop.models.address import checked_headers, checked_host
 from trioloop.models.deadlines import ConnectionLimits, Deadlines
+from trioloop.models.request_body import RequestBody
 
 T = TypeVar("T")
 HttpTransport: TypeAlias = httpx.AsyncBaseTransport
@@ -61,7 +62,7 @@ class Transport:
         self._http = http
         self._pool: _Pool | None = None
 
-    def post(self, path: str, body: bytes) -> "Exchange":
+    def post(self, path: str, body: RequestBody) -> "Exchange":
         """Send a JSON body to a path: a context manager over the reply."""
         return Exchange(self, f"{self._base_url}{path}", body)
 
@@ -160,7 +161,7 @@ class Exchange:
         ModelFailure: TIMEOUT or TRANSPORT.
     """
 
-    def __init__(self, transport: Transport, url: str, body: bytes) -> None:
+    def __init__(self, transport: Transport, url: str, body: RequestBody) -> None:
         self._transport = transport
         self._url = url
         self._body = body
@@ -219,10 +220,12 @@ class Exchange:
     async def _send_with(
         self, client: httpx.AsyncClient, clock: "_Clock", trace: "_Trace"
     ) -> httpx.Response:
+        stream = _Body(self._body)
+        length = {"Content-Length": str(len(self._body))}
         request = client.build_request(
-            "POST", self._url, content=self._body, extensions={"trace": trace}
+            "POST", self._url, headers=length, content=stream, extensions={"trace": trace}
         )
-        request.stream = _Body(self._body)
+        request.stream = stream
         ends = {
             "first_byte_s": trio.current_time() + clock.deadlines.first_byte_s,
             "total_s": clock.total_at,
@@ -233,8 +236,8 @@ class Exchange:
 class _Body(httpx.AsyncByteStream):
     """A request's body. The client's own is a generator, which a cancel would leave half-read."""
 
-    def __init__(self, body: bytes) -> None:
-        self._left = [body]
+    def __init__(self, body: RequestBody) -> None:
+        self._left = list(reversed(body.pieces))
 
     def __aiter__(self) -> "_Body":
         return self
