@@ -161,7 +161,12 @@ def test_ctrl_c_ends_a_replay_that_holds_no_file_open(
 
 
 def test_a_terminal_shows_what_is_waited_for(terminal: Any, tmp_path: Path) -> None:
-    stored(tmp_path / "a.db", timed(two_turns().events, lambda seq: seq * 400))
+    answered, returned = 8, 10
+
+    def waits(seq: int) -> int:
+        return 50 * seq + 1_000 * (seq >= answered) + 1_000 * (seq >= returned)
+
+    stored(tmp_path / "a.db", timed(two_turns().events, waits))
     screen = terminal("replay", "a.db", "paris")
     screen.wait_for("text of m1")
     screen.wait_for("waiting for the model")

@@ -118,7 +118,7 @@ def test_a_header_that_counts_may_not_come_twice(
 @pytest.mark.parametrize(
     ("method", "target", "version", "expected"),
     [
-        (b"GET", b"/control?token=" + TOKEN, b"1.1", 404),
+        pytest.param(b"GET", b"/control?token=" + TOKEN, b"1.1", 404, id="a token in the target"),
         (b"GET", b"/?", b"1.1", 404),
         (b"GET", b"/../etc/passwd", b"1.1", 404),
         (b"GET", b"http://127.0.0.1:8765/", b"1.1", 404),

@@ -64,7 +64,7 @@ def test_settings_at_the_edge_are_taken() -> None:
     assert config.temperature == 0
 
 
-NO_JSON = [{"a": {1, 2}}, {"a": object()}, {"a": math.nan}, {"a": [{2: 3}]}, {"a": b"x"}]
+NO_JSON = [{"a": {1, 2}}, {"a": object}, {"a": math.nan}, {"a": [{2: 3}]}, {"a": b"x"}]
 
 
 @pytest.mark.parametrize("extra", NO_JSON, ids=repr)
