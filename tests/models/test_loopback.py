@@ -1,6 +1,7 @@
 """The adapter against a real server on loopback: connections kept, broken, left and closed."""
 
 import gc
+import json
 import random
 
 import pytest
@@ -11,6 +12,7 @@ from tests.models.asking import ask, collect, failure_of, make_request
 from tests.models.serving import HALF, Connection, Loopback, loopback
 from trioloop.chunks import TextDelta
 from trioloop.events import CallConfig
+from trioloop.messages import user_message
 from trioloop.models import ConnectionLimits, Deadlines, OpenAIChat
 
 
@@ -54,6 +56,26 @@ async def test_a_kept_connection_that_the_server_closes_is_replaced_once_unnotic
         for _ in range(10):
             assert (await ask(model)).assembled.message.text == "hi"
         await model.aclose()
+
+
+async def test_a_long_conversation_arrives_whole_also_where_it_is_sent_once_more() -> None:
+    async def closes_instead_of_a_second_answer(connection: Connection) -> None:
+        if await connection.request():
+            await connection.answer()
+        await connection.request()
+
+    texts = [f"{number}: {'word ' * 100}" for number in range(500)]
+    async with loopback(closes_instead_of_a_second_answer) as server:
+        model = model_of(server)
+        config = CallConfig(provider=model.provider, model=model.name)
+        request = make_request(*map(user_message, texts), config=config)
+        for _ in range(2):
+            assert (await ask(model, request)).assembled.message.text == "hi"
+        await model.aclose()
+    assert len(server.requests) == 3
+    for sent in server.requests:
+        assert [message["content"] for message in json.loads(sent)["messages"]] == texts
+    assert not any(b"transfer-encoding" in head for head in server.heads)
 
 
 async def test_a_fresh_connection_that_the_server_closes_is_a_failure() -> None:
