@@ -35,6 +35,13 @@ def looking(*places: str) -> Any:
     return served(ScriptedModel([calls, Text("done")]), tools=[look], hooks=[asking])
 
 
+def looking_twice() -> Any:
+    """An agent that looks into the cellar in each of two turns, by a rule that asks."""
+    script: list[Entry] = [[ToolCall("look", where="cellar")], Text("done")] * 2
+    rules = [lambda runtime: approval(runtime, Rule(tool="look"))]
+    return served(ScriptedModel(script), tools=[look], plugins=rules)
+
+
 def codes(agent: Agent) -> list[str | None]:
     data = [one.data for one in agent.session.events()]
     return [one.code for one in data if isinstance(one, ToolResultLogged)]
@@ -76,9 +83,7 @@ async def test_two_questions_at_once_are_answered_one_after_the_other(command: A
 
 
 async def test_an_answer_may_hold_for_the_session(command: Any) -> None:
-    script: list[Entry] = [[ToolCall("look", where="cellar")], Text("done")] * 2
-    rules = [lambda runtime: approval(runtime, Rule(tool="look"))]
-    async with served(ScriptedModel(script), tools=[look], plugins=rules) as there:
+    async with looking_twice() as there:
         agent = await there.runtime.create_agent("a")
         done = await attached(command, there, "go\ny session\ngo on\n")
         assert done.err.count("[y/n]") == 1
@@ -87,9 +92,7 @@ async def test_an_answer_may_hold_for_the_session(command: Any) -> None:
 
 
 async def test_an_answer_that_holds_is_taken_back(command: Any) -> None:
-    script: list[Entry] = [[ToolCall("look", where="cellar")], Text("done")] * 2
-    rules = [lambda runtime: approval(runtime, Rule(tool="look"))]
-    async with served(ScriptedModel(script), tools=[look], plugins=rules) as there:
+    async with looking_twice() as there:
         agent = await there.runtime.create_agent("a")
         done = await attached(command, there, "/forget\ngo\ny session\n/forget\ngo on\nn\n")
         assert done.err.count("[y/n]") == 2

@@ -127,7 +127,7 @@ class Notifications:
 
     def send_frames(self, agent: SessionId, frames: list[Frame], start: int) -> None:
         """Tell of an attempt's frames from `start` on; the list goes on growing."""
-        if self._wider is not None and self._wider.heard:
+        if self._wider is not None:
             self._wider.send_frames(agent, frames, start)
         if self._listeners:
             self._tell(_Stretch(agent, frames, start, len(frames)).chunks(start))

@@ -43,8 +43,7 @@ from trioloop.messages import ToolCallBlock
 # Of the one data class it is listed under; what it gives is for the change of the same class
 Check: TypeAlias = Callable[[State, Event, Any], Any]
 
-_CALLING = Phase.CALLING  # by itself: Python 3.11 is slow to find an enum's member
-_ADMITTING = (Phase.SYSTEM, Phase.MESSAGES)
+_CALLING, _ADMITTING = Phase.CALLING, (Phase.SYSTEM, Phase.MESSAGES)  # enums look up slowly
 
 
 def following(state: State, event: Event, kind: type[EventData]) -> tuple[Phase, ...]:
@@ -258,11 +257,12 @@ def _answer(
     ids = [call.call for call in calls]
     own_ids = call_ids(_turn(state).number, step.number, len(calls))
     if ids != own_ids:
-        refuse(event, "G4", f"calls with the ids {own_ids}", f"{ids}")
-    known, wire_ids = state.surface.wire_ids, {call.wire_id for call in calls}
-    if len(wire_ids) < len(calls) or "" in wire_ids or not known.isdisjoint(wire_ids):
-        got = f"{[call.wire_id for call in calls]}"
-        refuse(event, "section 6", "wire ids that are new in the history", got)
+        own, got = next(pair for pair in zip(own_ids, ids, strict=True) if len(set(pair)) > 1)
+        refuse(event, "G4", f"the call id {own!r}", repr(got))
+    known, wire_ids = state.surface.wire_ids, [call.wire_id for call in calls]
+    if len(set(wire_ids)) < len(calls) or "" in wire_ids or not known.isdisjoint(wire_ids):
+        wrong = next(id for id in wire_ids if not id or id in known or wire_ids.count(id) > 1)
+        refuse(event, "section 6", "a wire id that is new in the history", repr(wrong))
     return step, calls
 
 

@@ -27,7 +27,7 @@ from trioloop import (
     events,
 )
 from trioloop.hooks import Registration
-from trioloop.plugins.options import positive_or_none
+from trioloop.plugins.options import or_none, positive
 
 Outcome: TypeAlias = Literal["answered", "expired", "withdrawn", "void"]
 Remember: TypeAlias = Literal["turn", "session"]
@@ -144,7 +144,7 @@ class Approvals:
         timeout_s: float | None = 300,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
-        positive_or_none("timeout_s", timeout_s)
+        or_none(positive)("timeout_s", timeout_s)
         if timeout_s == math.inf:
             raise InvalidInputError("timeout_s must be finite, not inf: None waits for ever")
         self._timeout_s = timeout_s

@@ -21,7 +21,7 @@ from trioloop.plugins.approval import (
     ApprovalsForgotten,
     void,
 )
-from trioloop.plugins.options import field, function_or_none, instance, text
+from trioloop.plugins.options import field, function, instance, or_none, text
 
 Arguments: TypeAlias = dict[str, object]
 _PLAIN_CHARACTERS = 200  # of arguments that stand in a subject as they are; longer ones are hashed
@@ -64,12 +64,12 @@ class Rule:
     tool: str = attrs.field(default="*", validator=field(text))
     effects: Collection[str] | None = attrs.field(default=None, validator=_are_effects)
     when: Callable[[Arguments], bool] | None = attrs.field(
-        default=None, validator=field(function_or_none)
+        default=None, validator=field(or_none(function))
     )
     answer: Literal["ask", "allow", "deny"] = attrs.field(default="ask", validator=_is_answer)
     question: str = attrs.field(default="May {tool} run with {arguments}?", validator=field(text))
     alike: Callable[[Arguments], object] | None = attrs.field(
-        default=None, validator=field(function_or_none)
+        default=None, validator=field(or_none(function))
     )
 
     def matches(self, call: CallRequest, arguments: Arguments) -> bool:

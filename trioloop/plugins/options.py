@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import attrs
 
@@ -11,39 +11,37 @@ from trioloop import InvalidInputError, Tool
 Check = Callable[[str, object], None]
 
 
+def or_none(check: Check) -> Check:
+    """What a check lets pass, or None."""
+
+    def check_or_none(name: str, value: object) -> None:
+        if value is not None:
+            check(name, value)
+
+    return check_or_none
+
+
 def positive(name: str, value: object) -> None:
     """A number greater than 0."""
-    if not _is_number(value, above=0):
+    if not (_is_number(value) and value > 0):
         _refuse(name, "a number greater than 0", value)
-
-
-def positive_or_none(name: str, value: object) -> None:
-    """A number greater than 0, or None."""
-    if value is not None:
-        positive(name, value)
 
 
 def from_0(name: str, value: object) -> None:
     """A finite number, 0 or more."""
-    if not _is_number(value, least=0) or value == math.inf:
+    if not (_is_number(value) and 0 <= value < math.inf):
         _refuse(name, "a number, 0 or more", value)
-
-
-def from_0_or_none(name: str, value: object) -> None:
-    """A finite number, 0 or more, or None."""
-    if value is not None:
-        from_0(name, value)
 
 
 def part_of_window(name: str, value: object) -> None:
     """A number from 0 to 1."""
-    if not _is_number(value, least=0, most=1):
+    if not (_is_number(value) and 0 <= value <= 1):
         _refuse(name, "a part of the window, 0 to 1", value)
 
 
 def whole(name: str, value: object, *, least: int) -> None:
     """A whole number, not too small."""
-    if not isinstance(value, int) or not _is_number(value, least=least):
+    if not (_is_number(value) and isinstance(value, int) and value >= least):
         _refuse(name, f"a whole number, {least} or more", value)
 
 
@@ -53,22 +51,10 @@ def text(name: str, value: object) -> None:
         _refuse(name, "text", value)
 
 
-def text_or_none(name: str, value: object) -> None:
-    """Text that says something, or None."""
-    if value is not None:
-        text(name, value)
-
-
 def function(name: str, value: object) -> None:
     """A function."""
     if not callable(value):
         _refuse(name, "a function", value)
-
-
-def function_or_none(name: str, value: object) -> None:
-    """A function, or None."""
-    if value is not None:
-        function(name, value)
 
 
 def instance(name: str, value: object, *, of: type) -> None:
@@ -92,13 +78,9 @@ def field(check: Check) -> Callable[[Any, "attrs.Attribute[Any]", Any], None]:
     return validate
 
 
-def _is_number(
-    value: object, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf
-) -> bool:
-    """Whether it is a number within bounds; True and False are none, and neither is NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return least <= value <= most and (value > above or above == -math.inf)
+def _is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is one: True and False are none, and NaN is in no range that is asked for."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _refuse(name: str, what: str, value: object) -> None:

@@ -24,7 +24,7 @@ from trioloop import (
     messages,
 )
 from trioloop.hooks import AttemptFailed, Compact, Decision, Next, PreStep, Retry
-from trioloop.plugins.options import part_of_window, positive_or_none, whole
+from trioloop.plugins.options import or_none, part_of_window, positive, whole
 
 CHARS_LEAST = 100
 
@@ -92,7 +92,7 @@ async def pruning(
     Raises:
         InvalidInputError: an option can't be used.
     """
-    positive_or_none("window_tokens", window_tokens)
+    or_none(positive)("window_tokens", window_tokens)
     for name, part in (("at", at), ("keep", keep), ("gain", gain)):
         part_of_window(name, part)
     whole("result_chars_max", result_chars_max, least=CHARS_LEAST)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import attrs
 
 from trioloop import Event, EventData, Fold, Usage, events
-from trioloop.plugins.options import field, from_0, from_0_or_none, positive_or_none
+from trioloop.plugins.options import field, from_0, or_none, positive
 
 Answered: TypeAlias = (
     events.AssistantMessageLogged | events.AssistantAttemptLogged | events.AsideEnded
@@ -21,7 +21,7 @@ HAND_OVER = "limits/"
 _WHAT: tuple[What, ...] = ("steps", "calls", "tokens", "money", "seconds")
 
 
-_is_limit = field(positive_or_none)
+_is_limit = field(or_none(positive))
 _is_price = field(from_0)
 
 
@@ -69,7 +69,7 @@ class Price:
 
     input: float = attrs.field(validator=_is_price)
     output: float = attrs.field(validator=_is_price)
-    cached_input: float | None = attrs.field(default=None, validator=field(from_0_or_none))
+    cached_input: float | None = attrs.field(default=None, validator=field(or_none(from_0)))
 
     def of(self, usage: Usage) -> float:
         """The price of some tokens; what the provider didn't tell costs nothing."""

@@ -35,9 +35,9 @@ from trioloop import (
 from trioloop.plugins.options import (
     field,
     instance,
-    positive_or_none,
+    or_none,
+    positive,
     text,
-    text_or_none,
     tools,
     whole,
 )
@@ -65,10 +65,10 @@ class Delegate:
 
     name: str = "delegate"
     description: str = attrs.field(default=DESCRIPTION, validator=field(text))
-    system: str | None = attrs.field(default=None, validator=field(text_or_none))
+    system: str | None = attrs.field(default=None, validator=field(or_none(text)))
     tools: Sequence[Tool] = attrs.field(default=(), validator=field(tools))
     config: CallConfig | None = None
-    timeout_s: float | None = attrs.field(default=None, validator=field(positive_or_none))
+    timeout_s: float | None = attrs.field(default=None, validator=field(or_none(positive)))
 
 
 @event("subagents/opened", ignorable=True)

@@ -124,9 +124,9 @@ class Tree:
     def _root(self, session: SessionHandle) -> SessionHandle:
         """The live session that all was delegated from; where logs name each other, one of them."""
         live, passed = self._runtime.agents, {session.name}
-        while (parent := live.get(_parent(session))) is not None and parent.name not in passed:
-            passed.add(parent.name)
-            session = parent.session
+        while (name := _parent(session)) is not None and name in live and name not in passed:
+            passed.add(name)
+            session = live[name].session
         return session
 
     def _branch(self, name: str) -> _Branch:
@@ -183,9 +183,9 @@ class Tree:
                 self._drop(child)
 
 
-def _parent(session: SessionHandle) -> SessionId:
-    """The session that delegated to it; "", which none is called: nobody has."""
+def _parent(session: SessionHandle) -> SessionId | None:
+    """The session that delegated to it; None: nobody has."""
     opened = session.state.session
-    if opened is None or opened.fork_seq is not None:
-        return SessionId("")
-    return SessionId(opened.parent or "")
+    if opened is None or opened.parent is None or opened.fork_seq is not None:
+        return None
+    return SessionId(opened.parent)

@@ -17,7 +17,7 @@ from trioloop.hooks import AttemptFailed, Compact, Decision, Enter, Next, PreSte
 from trioloop.plugins.compaction.compacting import Policy, compact
 from trioloop.plugins.compaction.events import Why, compaction_state
 from trioloop.plugins.compaction.summary import INSTRUCTIONS
-from trioloop.plugins.options import part_of_window, positive_or_none, text, whole
+from trioloop.plugins.options import or_none, part_of_window, positive, text, whole
 
 _log = logging.getLogger("trioloop.plugins")
 
@@ -57,7 +57,7 @@ async def compaction(
     Raises:
         InvalidInputError: an option can't be used.
     """
-    positive_or_none("window_tokens", window_tokens)
+    or_none(positive)("window_tokens", window_tokens)
     part_of_window("at", at)
     part_of_window("keep", keep)
     whole("recoveries_max", recoveries_max, least=0)
